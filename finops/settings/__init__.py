@@ -1,0 +1,1 @@
+"""Settings; the environment is read in this package and nowhere else."""
