@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey from wheels, for one machine with nothing installed; see docs/operator.md."""
