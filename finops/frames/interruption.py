@@ -1,0 +1,36 @@
+"""Interruption bands. Grain: one row per provider, region, instance type, operating system and publication
+date.
+
+A band is a half-open share of instances interrupted within a month: `low <= share < high`, both in 0..1. It
+is published as a band, so nothing finer is stored. `saving_share` is the publisher's own saving against
+on-demand, for show only.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+
+class InterruptionBand(NamedTuple):
+    """How often a month's instances of one type were interrupted."""
+
+    provider: str
+    region: str
+    instance_type: str
+    operating_system: str
+    as_of: date
+    low: Decimal
+    high: Decimal
+    label: str
+    saving_share: Decimal | None
+
+
+def check(band: InterruptionBand) -> str:
+    """The reason why a row is no band, or an empty text."""
+    if not (Decimal(0) <= band.low < band.high <= Decimal(1)):
+        return "band does not lie within 0 and 100 %"
+    if band.saving_share is not None and not (Decimal(0) <= band.saving_share <= Decimal(1)):
+        return "saving does not lie within 0 and 100 %"
+    return ""

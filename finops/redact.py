@@ -1,0 +1,132 @@
+"""Takes secrets out of text before it reaches a log, an exception's text, a page or a CI comment.
+
+One room for all of it: `redact` for text, `redact_value` for nested data, `processor` for structlog,
+`RedactingFormatter` for the standard library's handlers (it redacts after formatting, so arguments and
+tracebacks are covered). Names decide, not values: a parameter, header or key that holds a credential loses
+its value, everything else stays readable.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+MASK = "[redacted]"
+
+# Parameter, header and key names whose value is a credential, compared without case, "-" and "_".
+_SECRET_NAMES = frozenset(
+    [
+        "key",
+        "apikey",
+        "xapikey",
+        "accesskey",
+        "secretkey",
+        "token",
+        "accesstoken",
+        "refreshtoken",
+        "idtoken",
+        "sessiontoken",
+        "securitytoken",
+        "authtoken",
+        "signature",
+        "sig",
+        "secret",
+        "clientsecret",
+        "password",
+        "passwd",
+        "pwd",
+        "passphrase",
+        "authorization",
+        "proxyauthorization",
+        "cookie",
+        "setcookie",
+        "xamzsignature",
+        "xamzsecuritytoken",
+        "xamzcredential",
+        "awsaccesskeyid",
+        "awssecretaccesskey",
+        "awssessiontoken",
+        "accesskeyid",
+        "secretaccesskey",
+        "csrftoken",
+        "csrfmiddlewaretoken",
+        "sessionid",
+        "xgoogsignature",
+        "xgoogcredential",
+        "sharedaccesssignature",
+    ]
+)
+
+
+def _any_of(names: frozenset[str]) -> str:
+    """An alternation that finds the names with or without "-" and "_" between their letters, longest first.
+    """
+    spelled = ("[-_]?".join(name) for name in sorted(names, key=lambda n: (-len(n), n)))
+    return rf"(?<![A-Za-z0-9_\-])(?P<name>{'|'.join(spelled)})"
+
+
+# Header-like words that are credentials only as parameters: "the key: zone, type, product" is prose.
+_HEADER_NAMES = _SECRET_NAMES - {"key", "sig", "signature", "token", "secret"}
+# name=value in addresses, form bodies and key=value logs
+_PARAMETER = re.compile(rf"{_any_of(_SECRET_NAMES)}(?P<sign>=|%3D)[^\s&;,'\"<>)\]}}]+", re.IGNORECASE)
+# "name": "value" in JSON and in Python's repr, also as a pair in a tuple
+_QUOTED = re.compile(
+    rf"{_any_of(_SECRET_NAMES)}(?P<sign>[\"']\s*[:=,]\s*b?)(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).)*(?P=quote)",
+    re.IGNORECASE,
+)
+# Name: value up to the end of the line, as headers are printed
+_HEADER = re.compile(rf"{_any_of(_HEADER_NAMES)}(?P<sign>:[ \t]+)[^\r\n'\"]+", re.IGNORECASE)
+_XML = re.compile(rf"(?<=<){_any_of(_SECRET_NAMES)}>[^<]+</", re.IGNORECASE)
+_SCHEME = re.compile(r"\b(?P<scheme>Bearer|AWS4-HMAC-SHA256)[ ]+(?:[^\s'\",]+(?:, ?)?)+")
+_USERINFO = re.compile(r"(?P<head>[a-z][a-z0-9+.\-]*://[^\s/@:'\"]*):[^\s/@'\"]+@", re.IGNORECASE)
+_AWS_KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a parameter, header or key of this name holds a credential."""
+    return name.replace("-", "").replace("_", "").lower() in _SECRET_NAMES
+
+
+def redact(text: str) -> str:
+    """The text with the values of credentials replaced by `[redacted]`; other parameters stay visible."""
+    text = _USERINFO.sub(rf"\g<head>:{MASK}@", text)
+    text = _QUOTED.sub(rf"\g<name>\g<sign>\g<quote>{MASK}\g<quote>", text)
+    text = _HEADER.sub(rf"\g<name>\g<sign>{MASK}", text)
+    text = _SCHEME.sub(rf"\g<scheme> {MASK}", text)
+    text = _PARAMETER.sub(rf"\g<name>\g<sign>{MASK}", text)
+    text = _XML.sub(rf"\g<name>>{MASK}</", text)
+    return _AWS_KEY_ID.sub(MASK, text)
+
+
+def redact_value(value: Any, name: str = "") -> Any:
+    """Nested data with the same treatment; a value under a secret name is masked whole."""
+    if name and is_secret_name(name) and value not in (None, ""):
+        return MASK
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, bytes):
+        return redact(value.decode("utf-8", "replace"))
+    if isinstance(value, Mapping):
+        return {key: redact_value(item, str(key)) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [redact_value(item) for item in value]
+    if isinstance(value, BaseException):
+        return redact(f"{type(value).__name__}: {value}")
+    return value
+
+
+def processor(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """structlog processor: place it after `format_exc_info`, before the renderer."""
+    for key in list(event):
+        event[key] = redact_value(event[key], str(key))
+    return event
+
+
+class RedactingFormatter(logging.Formatter):
+    """Formats as `logging.Formatter` does and redacts the finished text, traceback included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The formatted and redacted line."""
+        return redact(super().format(record))
