@@ -1,0 +1,94 @@
+"""Workloads: what is refused, with the field named; times; types that fit or stand in."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from finops.engine.series import US_PER_HOUR
+from finops.engine.workload import TypeFacts, Workload, WorkloadError, equivalent_types, fitting_types
+
+AT = datetime(2020, 3, 6, 9, tzinfo=UTC)
+FACTS = {
+    f.instance_type: f
+    for f in (
+        TypeFacts("m5.large", 2, 8, "x86_64"),
+        TypeFacts("m6g.large", 2, 8, "arm64"),
+        TypeFacts("r5.large", 2, 16, "x86_64"),
+        TypeFacts("c5.large", 2, 4, "x86_64"),
+        TypeFacts("t3.large", 2, 8, "x86_64", burstable=True),
+        TypeFacts("p3.2xlarge", 8, 61, "x86_64", "V100", 1),
+        TypeFacts("p3.8xlarge", 32, 244, "x86_64", "V100", 4),
+    )
+}
+
+
+def workload(**changes: Any) -> Workload:
+    base: dict[str, Any] = {
+        "hours": 8,
+        "regions": ("us-east-1",),
+        "product": "Linux/UNIX",
+        "at": AT,
+        "types": ("m5.large",),
+        "slack_hours": 24,
+    }
+    return Workload(**(base | changes))
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("hours", {"hours": 0}),
+        ("hours", {"hours": float("nan")}),
+        ("count", {"count": 0}),
+        ("regions", {"regions": ()}),
+        ("product", {"product": ""}),
+        ("types", {"types": ()}),
+        ("types", {"min_vcpu": 4}),
+        ("min_vcpu", {"types": (), "min_vcpu": 0}),
+        ("slack_hours", {"slack_hours": None}),
+        ("slack_hours", {"deadline": AT + timedelta(days=2)}),
+        ("slack_hours", {"slack_hours": -1}),
+        ("deadline", {"slack_hours": None, "deadline": AT + timedelta(hours=7)}),
+        ("deadline", {"slack_hours": None, "deadline": AT + timedelta(days=90)}),
+        ("earliest", {"earliest": datetime(2020, 3, 6)}),  # noqa: DTZ001 - the point of the case
+        ("checkpoint_minutes", {"checkpoint_minutes": 0}),
+        ("restart_minutes", {"restart_minutes": -1}),
+        ("splittable", {"splittable": True, "interruptible": False}),
+        ("data_gib", {"data_gib": -1, "data_region": "us-east-1"}),
+        ("data_region", {"data_gib": 10}),
+        ("data_gib", {"data_region": "us-east-1"}),
+        ("discount_pct", {"discount_pct": 100}),
+        ("hazard_per_hour", {"hazard_per_hour": -0.1}),
+    ],
+)
+def test_a_workload_that_cannot_be_judged_names_its_field(field: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(WorkloadError) as refused:
+        workload(**changes)
+    assert refused.value.field == field
+    assert refused.value.message
+
+
+def test_a_deadline_leaves_the_slack_after_the_work() -> None:
+    due = workload(slack_hours=None, deadline=AT + timedelta(hours=32))
+    assert due.slack_us == 24 * US_PER_HOUR
+
+
+def test_an_earliest_start_in_the_past_is_now() -> None:
+    assert workload(earliest=AT - timedelta(hours=5)).earliest_us == workload().at_us
+
+
+def test_types_that_fit_a_minimum_come_smallest_first_without_gpus() -> None:
+    fits = fitting_types(workload(types=(), min_vcpu=2, min_memory_gib=8), FACTS)
+    assert fits == ("m5.large", "m6g.large", "t3.large", "r5.large")
+
+
+def test_a_gpu_is_asked_for_by_name_and_number() -> None:
+    assert fitting_types(workload(types=(), gpu="v100", gpus=2), FACTS) == ("p3.8xlarge",)
+    assert fitting_types(workload(types=(), gpu="v100"), FACTS) == ("p3.2xlarge", "p3.8xlarge")
+
+
+def test_a_stand_in_has_the_same_architecture_and_gpus_and_no_less_of_the_rest() -> None:
+    assert equivalent_types("m5.large", FACTS) == ("r5.large",)
+    assert equivalent_types("p3.2xlarge", FACTS) == ()
+    assert equivalent_types("x9.unknown", FACTS) == ()
