@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finops.engine.series import Floats, Ints, PriceBook
+from finops.engine.series import US_PER_HOUR, Floats, Ints, PriceBook
 
 # 100k rows of a dozen int64 columns stay in a core's second-level cache: 1.6x faster than one pass over 2.2M
 # rows.
@@ -89,13 +89,17 @@ def slice_book(book: PriceBook, low: int, high: int) -> PriceBook:
     )
 
 
+def sum_by(group: Ints, weights: Floats, groups: int) -> Floats:
+    """Sum of `weights` in each group 0..groups-1."""
+    return np.bincount(group, weights, minlength=groups).astype(np.float64, copy=False)
+
+
 def mean_prices(book: PriceBook, from_us: int, to_us: int) -> tuple[Floats, Floats]:
     """(Mean price by time, hours known) of each series in [from_us, to_us); the mean is nan where none is."""
     runs = known_runs(book, from_us, to_us)
     count = len(book)
     spent = book.integral(runs.series, runs.end) - book.integral(runs.series, runs.start)
-    hours: Floats = np.bincount(runs.series, (runs.end - runs.start) / 3.6e9, minlength=count)
-    total = np.bincount(runs.series, spent, minlength=count)
+    hours = sum_by(runs.series, (runs.end - runs.start) / US_PER_HOUR, count)
     mean = np.full(count, np.nan)
-    np.divide(total, hours, out=mean, where=hours > 0)
+    np.divide(sum_by(runs.series, spent, count), hours, out=mean, where=hours > 0)
     return mean, hours
