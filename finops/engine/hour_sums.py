@@ -1,17 +1,18 @@
 """Exact sums of step series by local hour, without a grid of hours.
 
-A price series is a sum of steps, so its integral over "all seconds that fall into hour h" needs one look at each change
-point. With F_h(t) the seconds of hour-slot h before t,
+A price series is a sum of steps, so its integral over "all seconds that fall into hour h" needs one look at
+each change point. With F_h(t) the seconds of hour-slot h before t,
 
     F_h(t) = 3600 * (t div P) + clip(t mod P - 3600 h, 0, 3600)      P = 168 h (or 24 h), t in local seconds,
 
 a price p over [a, b) gives p * (F_h(b) - F_h(a)), and over a run of segments the inner terms collect into
-sum over changes of (price before - price after) * F_h(t). F_h is linear in three numbers of t (turn, slot, seconds into
-the slot), so all h at once are three weighted counts and a running sum over the slots: O(changes + series * slots).
+sum over changes of (price before - price after) * F_h(t). F_h is linear in three numbers of t (turn, slot,
+seconds into the slot), so all h at once are three weighted counts and a running sum over the slots:
+O(changes + series * slots).
 
-Prices are taken relative to the series' own mean over a block (a week or a day of elapsed time, counted back from the
-end of the window). A block edge and a change of the local clock are cut points, where one segment is closed and the
-next opened; on a day of 23 or 25 hours an hour is seen no or two times, as it was.
+Prices are taken relative to the series' own mean over a block (a week or a day of elapsed time, counted back
+from the end of the window). A block edge and a change of the local clock are cut points, where one segment
+is closed and the next opened; on a day of 23 or 25 hours an hour is seen no or two times, as it was.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ US_PER_SECOND = 1_000_000
 class Frame:
     """What the sums are taken over: window, clock, slots and blocks.
 
-    `changes` are the instants (us) in the window at which the local clock's offset changes, `offsets` (one more) the
-    offsets in us before, between and after them. `period` slots of an hour (168 or 24) from local Monday 00:00.
+    `changes` are the instants (us) in the window at which the local clock's offset changes, `offsets` (one
+    more) the offsets in us before, between and after them. `period` slots of an hour (168 or 24) from local
+    Monday 00:00.
     """
 
     start: int
@@ -110,7 +112,8 @@ def zone_changes(zone: ZoneInfo, start: int, end: int) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class HourSums:
-    """Sums by group and slot, shape (groups, period); a group is a series, or a series and block in that order.
+    """Sums by group and slot, shape (groups, period); a group is a series, or a series and block in that
+    order.
 
     `relative`: seconds weighed by price / own block mean; `seconds`: seconds of known time.
     `block_mean` (series, blocks): the means themselves, per instance-hour; nan where nothing is known.

@@ -1,16 +1,16 @@
 """The cheapest start for every series of a book and several lengths of work at once, exact.
 
-The cost of running [s, s + L) is C(s) = I(s + L) - I(s), I the integral of the price. C is piecewise linear with
-slope p(s + L) - p(s), so inside one stretch of known time its minimum lies where the slope rises:
+The cost of running [s, s + L) is C(s) = I(s + L) - I(s), I the integral of the price. C is piecewise linear
+with slope p(s + L) - p(s), so inside one stretch of known time its minimum lies where the slope rises:
 
 * at a change point where the price *falls* (start just when it is cheaper),
 * a length before a change point where the price *rises* (be done just before it is dearer),
 * at the start of the stretch, or a length before its end.
 
-The earliest of equal minima is such a point too. So n change points give n candidates and not 2n. Most are ruled out
-without a look-up: a window that starts at a fall to p pays p until the next change and at least the series' lowest
-price afterwards; if that is above a cost already found, it cannot win. Costs are compared as integers (units of price x
-us), so ties are ties: the earliest start wins.
+The earliest of equal minima is such a point too. So n change points give n candidates and not 2n. Most are
+ruled out without a look-up: a window that starts at a fall to p pays p until the next change and at least
+the series' lowest price afterwards; if that is above a cost already found, it cannot win. Costs are compared
+as integers (units of price x us), so ties are ties: the earliest start wins.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +31,17 @@ DEFAULT_HOURS = (1.0, 4.0, 8.0, 24.0)
 # Decimal places tried for whole-number prices: AWS delivers 4 to 6, the lake holds 10.
 PRICE_UNITS = (1e6, 1e8, 1e10)
 _LIMIT = 2**62
+# int64 in units of price (and price x us), or float64 where prices have no unit; one kind inside a search.
+Numbers = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class BestStarts:
     """Cheapest start per series and length, shape (series, lengths).
 
-    `start_us`: earliest start of lowest cost, NO_START where no known stretch is long enough. `cost`: of one instance
-    for the whole length, in the series' currency; nan there. `known`: whether there is a start at all.
+    `start_us`: earliest start of lowest cost, NO_START where no known stretch is long enough. `cost`: of one
+    instance for the whole length, in the series' currency; nan there. `known`: whether there is a start at
+    all.
     """
 
     hours: tuple[float, ...]
@@ -53,7 +57,7 @@ class BestStarts:
 class _Prices:
     """Prices as whole numbers of 1/scale where they are that, else as float (`whole` False: ties may miss)."""
 
-    values: NDArray[np.int64] | Floats
+    values: Numbers
     scale: float
     whole: bool
 
@@ -77,13 +81,14 @@ def _whole_prices(prices: Floats, longest_us: int) -> _Prices:
 class _Steps:
     """Changes of one direction inside the runs: a start (falls) or an end (rises) of a candidate window.
 
-    `price` and `stands`: price and us of the segment that the window pays next to the change: the one after a fall,
-    the one before a rise. `bound`: end (falls) or start (rises) of the run; all arrays in order of series and time.
+    `price` and `stands`: price and us of the segment that the window pays next to the change: the one after
+    a fall, the one before a rise. `bound`: end (falls) or start (rises) of the run; all arrays in order of
+    series and time.
     """
 
     at: Ints
     series: Ints
-    price: NDArray[np.int64] | Floats
+    price: Numbers
     stands: Ints
     bound: Ints
 
@@ -113,7 +118,8 @@ class _Search:
         self.prices = _whole_prices(book.prices, longest_us)
         values = self.prices.values
         held = np.diff(book.times, append=book.times[-1:])
-        # The sum may wrap round in int64; differences inside a series, below 2**62, come out right all the same.
+        # The sum may wrap round in int64; differences inside a series, below 2**62, come out right all the
+        # same.
         total = np.cumsum(values * held, dtype=np.int64 if self.prices.whole else np.longdouble)
         self.prefix = np.concatenate((np.zeros(1, total.dtype), total[:-1]))
         self.falls, self.rises = _steps(book, self.prices, self.runs)
@@ -134,7 +140,8 @@ class _Search:
         whole = falls.stands >= length
         np.minimum.at(limit, falls.series[whole], falls.price[whole] * length)
         down = self._open(falls, length, limit, falls.at + length <= falls.bound)
-        # A rise after a price that stood for the whole length ends no better window than the segment's own start.
+        # A rise after a price that stood for the whole length ends no better window than the segment's own
+        # start.
         up = self._open(rises, length, limit, (rises.at - length >= rises.bound) & (rises.stands < length))
         more_series = np.concatenate((falls.series[down], rises.series[up]))
         more_starts = np.concatenate((falls.at[down], rises.at[up] - length))
@@ -142,23 +149,23 @@ class _Search:
         costs = np.concatenate((costs, self._cost(more_series, more_starts, length)))
         return self._earliest(series, starts, costs)
 
-    def _open(self, steps: _Steps, length: int, limit: Ints | Floats, fits: NDArray[np.bool_]) -> Ints:
+    def _open(self, steps: _Steps, length: int, limit: Numbers, fits: NDArray[np.bool_]) -> Ints:
         """The steps whose window may still be as cheap as the limit of their series."""
         lowest = self.lowest[steps.series]
         least = (steps.price - lowest) * np.minimum(steps.stands, length) + lowest * length
         room = limit[steps.series]
         if not self.prices.whole:  # never lose a winner to rounding
-            room = room * (1 + 1e-9)
+            room *= 1 + 1e-9
         return np.flatnonzero(fits & (least <= room))
 
-    def _cost(self, series: Ints, starts: Ints, length: int) -> Ints | Floats:
+    def _cost(self, series: Ints, starts: Ints, length: int) -> Numbers:
         low, high = self.book.row_at(series, starts), self.book.row_at(series, starts + length)
         times, values = self.book.times, self.prices.values
         tail = values[high] * (starts + length - times[high]) - values[low] * (starts - times[low])
-        spent: Ints | Floats = (self.prefix[high] - self.prefix[low]).astype(values.dtype) + tail
+        spent: Numbers = (self.prefix[high] - self.prefix[low]).astype(values.dtype) + tail
         return spent
 
-    def _earliest(self, series: Ints, starts: Ints, costs: Ints | Floats) -> tuple[Ints, Floats]:
+    def _earliest(self, series: Ints, starts: Ints, costs: Numbers) -> tuple[Ints, Floats]:
         lowest = np.full(len(self.book), self.prices.highest, costs.dtype)
         np.minimum.at(lowest, series, costs)
         winners = costs == lowest[series]
@@ -189,8 +196,8 @@ def best_starts(
 ) -> BestStarts:
     """The cheapest start of every series for each length, in [from_us, to_us - length], exact.
 
-    A window lies inside one known stretch: gaps are not bridged. Ties: the earliest start. Raises ValueError for a
-    length that is not above 0.
+    A window lies inside one known stretch: gaps are not bridged. Ties: the earliest start. Raises ValueError
+    for a length that is not above 0.
     """
     lengths = [hours_to_us(length) for length in hours]
     if not lengths or min(lengths) <= 0:
