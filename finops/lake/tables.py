@@ -1,0 +1,102 @@
+"""The tables of the lake: columns with their exact types, partitions, and the order of rows in a file.
+
+A column is added at the end with a new field id and never renamed: DuckDB reads files by column name, Iceberg
+by field id, and only an unchanged name is the same column for both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DecimalType, IcebergType, LongType, NestedField, StringType, TimestamptzType
+
+PRICE_PRECISION = 18
+PRICE_SCALE = 10
+
+SPOT_CHANGES = "prices.spot_changes"
+SPOT_KNOWN = "prices.spot_known"
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One Iceberg table: `name` is `namespace.table`; `columns` are (name, Iceberg type, DuckDB type)."""
+
+    name: str
+    columns: tuple[tuple[str, IcebergType, str], ...]
+    partition_by: tuple[str, ...]
+    order_by: tuple[str, ...]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Column names in table order."""
+        return tuple(name for name, _, _ in self.columns)
+
+    def schema(self) -> Schema:
+        """The Iceberg schema; field ids are the 1-based positions."""
+        return Schema(
+            *(
+                NestedField(field_id=i, name=name, field_type=kind, required=False)
+                for i, (name, kind, _) in enumerate(self.columns, start=1)
+            )
+        )
+
+    def partition_spec(self) -> PartitionSpec:
+        """Identity partitions; field ids from 1000 as Iceberg asks."""
+        ids = {name: i for i, name in enumerate(self.column_names, start=1)}
+        return PartitionSpec(
+            *(
+                PartitionField(
+                    source_id=ids[name], field_id=1000 + i, transform=IdentityTransform(), name=name
+                )
+                for i, name in enumerate(self.partition_by)
+            )
+        )
+
+
+_TEXT = (StringType(), "VARCHAR")
+_INSTANT = (TimestamptzType(), "TIMESTAMP WITH TIME ZONE")
+_PRICE = (DecimalType(PRICE_PRECISION, PRICE_SCALE), f"DECIMAL({PRICE_PRECISION},{PRICE_SCALE})")
+
+TABLES: dict[str, TableSpec] = {
+    spec.name: spec
+    for spec in (
+        TableSpec(
+            name=SPOT_CHANGES,
+            columns=(
+                ("provider", *_TEXT),
+                ("region", *_TEXT),
+                ("month", *_TEXT),
+                ("account", *_TEXT),
+                ("zone", *_TEXT),
+                ("zone_key", *_TEXT),
+                ("instance_type", *_TEXT),
+                ("product", *_TEXT),
+                ("at", *_INSTANT),
+                ("price", *_PRICE),
+                ("currency", *_TEXT),
+                ("run_id", LongType(), "BIGINT"),
+            ),
+            partition_by=("provider", "region", "month"),
+            order_by=("instance_type", "product", "zone_key", "at", "currency"),
+        ),
+        TableSpec(
+            name=SPOT_KNOWN,
+            columns=(
+                ("provider", *_TEXT),
+                ("region", *_TEXT),
+                ("zone_key", *_TEXT),
+                ("zone", *_TEXT),
+                ("instance_type", *_TEXT),
+                ("product", *_TEXT),
+                ("currency", *_TEXT),
+                ("known_from", *_INSTANT),
+                ("known_to", *_INSTANT),
+            ),
+            partition_by=("provider", "region"),
+            order_by=("instance_type", "product", "zone_key", "currency", "known_from"),
+        ),
+    )
+}
