@@ -55,7 +55,7 @@ class BestStarts:
 
 @dataclass(frozen=True)
 class _Prices:
-    """Prices as whole numbers of 1/scale where they are that, else as float (`whole` False: ties may miss)."""
+    """Prices as whole numbers of 1/scale where they are that, else as float (not `whole`: ties may miss)."""
 
     values: Numbers
     scale: float
