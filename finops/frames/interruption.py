@@ -2,8 +2,8 @@
 date.
 
 A band is a half-open share of instances interrupted within a month: `low <= share < high`, both in 0..1. It
-is published as a band, so nothing finer is stored. `saving_share` is the publisher's own saving against
-on-demand, for show only.
+is published as a band, so nothing finer is stored; the top band ("over 20 %") has no upper end.
+`saving_share` is the publisher's own saving against on-demand, for show only.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ class InterruptionBand(NamedTuple):
     operating_system: str
     as_of: date
     low: Decimal
-    high: Decimal
+    high: Decimal | None  # None: open, nobody states an upper end
     label: str
     saving_share: Decimal | None
 
 
 def check(band: InterruptionBand) -> str:
     """The reason why a row is no band, or an empty text."""
-    if not (Decimal(0) <= band.low < band.high <= Decimal(1)):
+    high = Decimal(1) if band.high is None else band.high
+    if not (Decimal(0) <= band.low < high <= Decimal(1)):
         return "band does not lie within 0 and 100 %"
     if band.saving_share is not None and not (Decimal(0) <= band.saving_share <= Decimal(1)):
         return "saving does not lie within 0 and 100 %"

@@ -1,0 +1,88 @@
+"""Who we are to AWS: the environment's default chain, or a role assumed from there with an external id.
+
+Quirks: credentials of an assumed role live for an hour here and are never written down; a local server or a
+private endpoint takes the place of every service when `endpoint_url` is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+from finops.providers.aws.errors import translated
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_sts.client import STSClient
+
+ROLE_SECONDS = 3600
+ROLE_SESSION_NAME = "offpeak"
+# botocore's own attempts ("standard": jittered exponential back-off up to 20 s between them, on throttling,
+# 5xx and broken connections). Longer troubles are met by the caller's retry of TransientError.
+ATTEMPTS = 4
+CONNECT_SECONDS = 10
+READ_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach one account: no role = the environment's own credentials."""
+
+    role_arn: str = ""
+    external_id: str = ""
+    endpoint_url: str = ""
+
+
+def client_config(*, attempts: int = ATTEMPTS) -> Config:
+    """Time limits and retries of every client."""
+    return Config(
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        user_agent_extra="offpeak",
+    )
+
+
+def open_session(access: Access, *, region: str, base: boto3.Session | None = None) -> boto3.Session:
+    """A session of the account; with a role it is assumed now. Raises as `errors.translated`."""
+    with translated(f"opening a session in {region}"):
+        session = base or boto3.Session(region_name=region)
+        if not access.role_arn:
+            return session
+    with translated(f"taking the role {access.role_arn}"):
+        wanted = {
+            "RoleArn": access.role_arn,
+            "RoleSessionName": ROLE_SESSION_NAME,
+            "DurationSeconds": ROLE_SECONDS,
+            **({"ExternalId": access.external_id} if access.external_id else {}),
+        }
+        granted = sts(session, access, region=region).assume_role(**wanted)["Credentials"]  # type: ignore[arg-type]
+    return boto3.Session(
+        aws_access_key_id=granted["AccessKeyId"],
+        aws_secret_access_key=granted["SecretAccessKey"],
+        aws_session_token=granted["SessionToken"],
+        region_name=region,
+    )
+
+
+def sts(session: boto3.Session, access: Access, *, region: str) -> STSClient:
+    """The token service of the region."""
+    return session.client(
+        "sts", region_name=region, endpoint_url=access.endpoint_url or None, config=client_config()
+    )
+
+
+def ec2(session: boto3.Session, access: Access, *, region: str) -> EC2Client:
+    """The EC2 service of the region."""
+    return session.client(
+        "ec2", region_name=region, endpoint_url=access.endpoint_url or None, config=client_config()
+    )
+
+
+def account_id(session: boto3.Session, access: Access, *, region: str) -> str:
+    """The twelve digits of the account; the call needs no permission. Raises as `errors.translated`."""
+    with translated("asking for the account's number"):
+        return sts(session, access, region=region).get_caller_identity()["Account"]
