@@ -1,10 +1,10 @@
 """Spot prices as change points. Grain: one row per series and instant at which its price changed.
 
-A series is (provider, region, zone_key, instance_type, product, currency). `zone_key` is the zone id where
-it is known ("use1-az1"), else the zone name, prefixed with "account:" where the account is known, for names
-are shuffled per account. `product` is the text as delivered. `price` is an exact decimal above zero with at
-most ten decimals, in `currency` per instance-hour; `at` is an aware UTC instant in microseconds, from which
-the price holds.
+A series is (provider, region, zone_key, instance_type, product, currency). `zone_key` is the zone id where it
+is known ("use1-az1"), else the zone name, prefixed with "account:" where the account is known, for names are
+shuffled per account. `product` is the text as delivered. `price` is an exact decimal above zero with at most
+ten decimals, in `currency` per instance-hour; `at` is an aware UTC instant in microseconds, from which the
+price holds.
 
 Invariants: no empty text but `account`; price > 0; (series, at) once in the lake, though a delivery may
 repeat it. `check` holds them for a batch: it is the door between every provider and the lake.
@@ -37,8 +37,7 @@ MAY_BE_EMPTY = frozenset({"account"})
 
 @dataclass(frozen=True)
 class Rejection:
-    """A record that is no price. `row` is its 1-based number in `file`, None for a file that cannot be read.
-    """
+    """A record that is no price. `row` is its 1-based number in `file`, None for a whole file."""
 
     file: str
     row: int | None

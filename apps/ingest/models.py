@@ -1,0 +1,218 @@
+"""Feeds, runs and rejected rows: how facts came into the lake."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class Provider(models.TextChoices):
+    """A cloud whose prices are kept."""
+
+    AWS = "aws", "AWS"
+    AZURE = "azure", "Azure"
+    GCP = "gcp", "Google Cloud"
+
+
+class FeedState(models.TextChoices):
+    """Whether a feed is polled and how its last try went."""
+
+    NEW = "new", _("Not run yet")
+    OK = "ok", _("Working")
+    FAILING = "failing", _("Failing")
+    OFF = "off", _("Switched off")
+
+
+class Feed(models.Model):
+    """Something polled: which prices of which account, how often.
+
+    `account` is the provider's account id (zone names belong to it), `credentials` names where the right to
+    ask comes from (a role to assume or a profile), never a secret. Empty `instance_types` and `products` mean
+    all.
+    """
+
+    organisation = models.ForeignKey(
+        "accounts.Organisation", on_delete=models.PROTECT, related_name="feeds", null=True, blank=True
+    )
+    name = models.CharField(_("name"), max_length=100)
+    provider = models.CharField(_("provider"), max_length=20, choices=Provider)
+    kind = models.CharField(max_length=30, default="spot-prices")
+    account = models.CharField(_("account"), max_length=64, blank=True)
+    credentials = models.CharField(_("role or profile"), max_length=200, blank=True)
+    regions = ArrayField(models.CharField(max_length=40), verbose_name=_("regions"))
+    instance_types = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    products = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    interval = models.DurationField(_("interval"))
+    state = models.CharField(max_length=10, choices=FeedState, default=FeedState.NEW)
+    last_success_at = models.DateTimeField(null=True, blank=True)
+    last_try_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "name"], name="feed_name_once", nulls_distinct=False
+            ),
+            models.CheckConstraint(condition=Q(state__in=FeedState.values), name="feed_state_known"),
+            models.CheckConstraint(condition=Q(regions__len__gt=0), name="feed_has_regions"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RunKind(models.TextChoices):
+    """Where the rows of a run came from; `upkeep` rewrites the lake's files and reads nothing."""
+
+    FILES = "files", _("Files")
+    UPLOAD = "upload", _("Upload")
+    LIVE = "live", _("Live feed")
+    DEMO = "demo", _("Demo data")
+    UPKEEP = "upkeep", _("Upkeep")
+
+
+class RunState(models.TextChoices):
+    """`refused`: nothing of the input could be used and nothing was stored; `failed`: we could not do it."""
+
+    QUEUED = "queued", _("Waiting")
+    RUNNING = "running", _("Running")
+    FINISHED = "finished", _("Finished")
+    REFUSED = "refused", _("Refused")
+    FAILED = "failed", _("Failed")
+
+
+class IngestRun(models.Model):
+    """One delivery into the lake: a path of an import, an upload, or one live collection.
+
+    rows_read = stored + duplicates + rejected, where a file that cannot be read counts as one row read and
+    one rejected. `snapshots` names the lake as this run left it; readers use those of the newest finished
+    run. Times are of the database clock.
+    """
+
+    organisation = models.ForeignKey(
+        "accounts.Organisation", on_delete=models.PROTECT, related_name="ingest_runs", null=True, blank=True
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    feed = models.ForeignKey(Feed, on_delete=models.PROTECT, related_name="runs", null=True, blank=True)
+    kind = models.CharField(max_length=10, choices=RunKind)
+    source = models.CharField(_("source"), max_length=1000)
+    location = models.CharField(max_length=1000, blank=True, editable=False)
+    provider = models.CharField(_("provider"), max_length=20, choices=Provider)
+    options = models.JSONField(default=dict)
+
+    state = models.CharField(max_length=10, choices=RunState, default=RunState.QUEUED)
+    phase = models.CharField(max_length=20, blank=True)
+    queued_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True, blank=True)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    worker = models.CharField(max_length=200, blank=True)
+
+    files_done = models.PositiveIntegerField(default=0)
+    files_total = models.PositiveIntegerField(null=True, blank=True)
+    files_rejected = models.PositiveIntegerField(default=0)
+    bytes_done = models.BigIntegerField(default=0)
+    bytes_total = models.BigIntegerField(null=True, blank=True)
+    rows_seen = models.BigIntegerField(default=0)
+
+    rows_read = models.BigIntegerField(default=0)
+    stored = models.BigIntegerField(default=0)
+    duplicates = models.BigIntegerField(default=0)
+    rejected = models.BigIntegerField(default=0)
+    replaced = models.BigIntegerField(default=0)
+    series = models.IntegerField(default=0)
+    new_series = models.IntegerField(default=0)
+    known_from = models.DateTimeField(null=True, blank=True)
+    known_to = models.DateTimeField(null=True, blank=True)
+    known = models.JSONField(default=dict)
+    seconds = models.FloatField(null=True, blank=True)
+    error = models.TextField(blank=True)
+    snapshots = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(
+                fields=["-finished_at", "-id"], name="run_newest_finished", condition=Q(state="finished")
+            ),
+            models.Index(fields=["organisation", "-id"], name="run_by_organisation"),
+        ]
+        constraints = [
+            models.CheckConstraint(condition=Q(kind__in=RunKind.values), name="run_kind_known"),
+            models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
+            models.CheckConstraint(
+                condition=Q(rows_read=F("stored") + F("duplicates") + F("rejected")), name="run_rows_add_up"
+            ),
+            models.CheckConstraint(
+                condition=Q(stored__gte=0, duplicates__gte=0, rejected__gte=0, replaced__gte=0),
+                name="run_counts_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["queued", "running"], finished_at__isnull=True)
+                | Q(state__in=["finished", "refused", "failed"], finished_at__isnull=False),
+                name="run_ends_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["finished", "running"]) | Q(stored=0),
+                name="run_stores_only_when_finished",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pk}: {self.source} ({self.state})"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen to this run."""
+        return self.state in {RunState.FINISHED, RunState.REFUSED, RunState.FAILED}
+
+    @property
+    def progress(self) -> float | None:
+        """Share of the input read, 0-1; None while that is not known."""
+        if self.is_over:
+            return 1.0
+        if not self.bytes_total:
+            return None
+        return min(1.0, self.bytes_done / self.bytes_total)
+
+
+class RejectionKind(models.TextChoices):
+    """`replacement` is no rejection: the run stored its row in place of a cheaper one of the same instant."""
+
+    REJECTED = "rejected", _("Rejected")
+    REPLACEMENT = "replacement", _("Replaced a stored price")
+
+
+class RejectedRow(models.Model):
+    """A row, or a whole file (`row` null), that did not become a price, and why.
+
+    `row` is the 1-based data record of the file; `field` the column or JSON key, empty for the whole row.
+    """
+
+    run = models.ForeignKey(IngestRun, on_delete=models.CASCADE, related_name="rejections")
+    kind = models.CharField(max_length=12, choices=RejectionKind, default=RejectionKind.REJECTED)
+    file = models.CharField(max_length=1000)
+    row = models.BigIntegerField(null=True, blank=True)
+    field = models.CharField(max_length=100, blank=True)
+    reason = models.TextField()
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["run", "kind", "id"], name="rejection_by_run")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(row__isnull=True) | Q(row__gte=1), name="rejection_row_from_one"
+            ),
+            models.CheckConstraint(condition=~Q(reason=""), name="rejection_has_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.row} {self.reason}"

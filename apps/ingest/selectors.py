@@ -1,0 +1,64 @@
+"""What is in the lake and how it came there. Reads only."""
+
+from __future__ import annotations
+
+import os
+import threading
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from apps.accounts.models import Organisation
+from apps.ingest.models import IngestRun, RunState
+from finops.lake import Lake
+
+_lakes: dict[tuple[int, str, str], Lake] = {}
+_lock = threading.Lock()
+
+
+def database_url() -> str:
+    """The address of the database Django uses now: in a test run that is the test database."""
+    given = connection.settings_dict
+    user = quote(given.get("USER") or "", safe="")
+    password = quote(given.get("PASSWORD") or "", safe="")
+    login = f"{user}:{password}@" if password else (f"{user}@" if user else "")
+    host, port = given.get("HOST") or "", given.get("PORT") or ""
+    options = {k: v for k, v in given.get("OPTIONS", {}).items() if isinstance(v, str | int)}
+    if host.startswith("/"):
+        options["host"] = host
+        if port:
+            options["port"] = port
+        host = port = ""
+    query = f"?{urlencode(options)}" if options else ""
+    return f"postgresql://{login}{host}{f':{port}' if port else ''}/{given['NAME']}{query}"
+
+
+def lake() -> Lake:
+    """The lake of this installation, opened once per process."""
+    # A forked worker must not share its parent's database sockets, hence the process id.
+    key = (os.getpid(), database_url(), str(settings.LAKE_WAREHOUSE))
+    with _lock:
+        if key not in _lakes:
+            _lakes[key] = Lake.open(
+                key[1], key[2], memory_limit=settings.LAKE_MEMORY_LIMIT, threads=settings.LAKE_THREADS
+            )
+        return _lakes[key]
+
+
+def newest_finished_run() -> IngestRun | None:
+    """The run whose snapshots everybody reads."""
+    finished = IngestRun.objects.filter(state=RunState.FINISHED).exclude(snapshots={})
+    return finished.order_by("-finished_at", "-pk").first()
+
+
+def current_snapshots() -> dict[str, int]:
+    """Snapshot id per table as the newest finished run left it; {} when nothing was ever loaded."""
+    run = newest_finished_run()
+    return {} if run is None else {table: int(snapshot) for table, snapshot in run.snapshots.items()}
+
+
+def runs_visible(*, organisation: Organisation) -> QuerySet[IngestRun]:
+    """The runs an organisation may see: its own and the installation's (demo data, the command line)."""
+    return IngestRun.objects.filter(Q(organisation=organisation) | Q(organisation__isnull=True))
