@@ -135,26 +135,26 @@ def outcome(walked: Walk, cost: Floats) -> Result:
     if not known.any():
         return Result(0)
     cost, base = cost[known], walked.base[known]
-    saving = (base - cost) / base * 100
-    low, high = week_interval(walked.times[known], saving)
+    low, high = week_interval(walked.times[known], cost, base)
     lost = float(np.mean(cost > base * (1 + 1e-9)))
-    return Result(int(known.sum()), float(saving.mean()), low, high, lost, float(cost.mean()))
+    saving = float(1 - cost.sum() / base.sum()) * 100
+    return Result(int(known.sum()), saving, low, high, lost, float(cost.mean()))
 
 
-def week_interval(times: Ints, values: Floats) -> tuple[float | None, float | None]:
-    """90 % interval of the mean by resampling weeks (counted from the first decision); seeded, so it
-    repeats.
+def week_interval(times: Ints, cost: Floats, base: Floats) -> tuple[float | None, float | None]:
+    """90 % interval of the saving in percent, by resampling weeks counted from the first decision.
+
+    Seeded, so that it repeats. (None, None) with fewer than `MIN_WEEKS` weeks.
     """
     week = (times - times[0]) // US_PER_WEEK
-    counts = np.bincount(week)
-    present = counts > 0
+    present = np.bincount(week) > 0
     if present.sum() < MIN_WEEKS:
         return None, None
-    sums, counts = np.bincount(week, values)[present], counts[present]
+    costs, bases = np.bincount(week, cost)[present], np.bincount(week, base)[present]
     rng = np.random.default_rng(SEED)
-    draws = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=DRAWS)
-    means = (draws @ sums) / (draws @ counts)
-    low, high = np.quantile(means, (0.05, 0.95))
+    draws = rng.multinomial(len(costs), np.full(len(costs), 1 / len(costs)), size=DRAWS)
+    savings = (1 - (draws @ costs) / (draws @ bases)) * 100
+    low, high = np.quantile(savings, (0.05, 0.95))
     return float(low), float(high)
 
 

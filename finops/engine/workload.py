@@ -186,8 +186,7 @@ def fitting_types(workload: Workload, facts: Mapping[str, TypeFacts]) -> tuple[s
 
 
 def equivalent_types(home: str, facts: Mapping[str, TypeFacts]) -> tuple[str, ...]:
-    """Types that can stand in for `home`: same architecture, same GPU model and number, no less vCPU and
-    memory.
+    """Types that can stand in for `home`: same architecture, vCPU, GPU model and number, no less memory.
 
     Burstable types stand in only for burstable ones. `home` itself is not among them; () when its facts are
     unknown.
@@ -203,7 +202,7 @@ def equivalent_types(home: str, facts: Mapping[str, TypeFacts]) -> tuple[str, ..
             and f.architecture == base.architecture
             and f.gpu == base.gpu
             and f.gpus == base.gpus
-            and f.vcpu >= base.vcpu
+            and f.vcpu == base.vcpu
             and f.memory_gib >= base.memory_gib
             and (base.burstable or not f.burstable)
         )
