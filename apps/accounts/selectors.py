@@ -62,18 +62,19 @@ def secret_hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def api_key_of_token(token: str, *, now: datetime) -> ApiKey | None:
-    """The active key that this token belongs to, else None: malformed, unknown, wrong, expired and revoked
-    look alike.
+def api_key_of_token(token: str, *, now: datetime) -> tuple[ApiKey | None, str]:
+    """The key that this token belongs to and its state at `now`: only `active` opens anything.
 
-    The comparison takes the same time whether the prefix is known or not.
+    (None, "unknown") for a token that is malformed, unknown or wrong: these look alike, and the comparison
+    takes the same time whether the prefix is known or not. `expired` and `revoked` are told to holders of
+    the secret.
     """
     match = TOKEN.match(token)
     if match is None:
-        return None
+        return None, "unknown"
     key = ApiKey.objects.select_related("organisation", "team").filter(prefix=match[1]).first()
     same = hmac.compare_digest(secret_hash(match[2]), key.secret_hash if key else _NO_HASH)
-    return key if key is not None and same and key.state(now) == "active" else None
+    return (key, key.state(now)) if key is not None and same else (None, "unknown")
 
 
 def audit_list(

@@ -1,0 +1,210 @@
+"""What every endpoint is made of: a view with one declaration a method.
+
+    class Keys(ApiView):
+        tag = "keys"
+        endpoints = {"GET": Endpoint(summary="…", action=Action.MANAGE_KEYS, scope=None,
+        answer=page_of(KeyAnswer), query=PageQuery)}
+
+        def get(self, request): ...
+
+The declaration gives the permission (the action for a person, the scope for a key), the strict query and
+body, and the OpenAPI document. A method without one is refused, and a test fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from rest_framework import serializers
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import MethodNotAllowed, NotFound, PermissionDenied
+from rest_framework.parsers import MultiPartParser
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.access import check
+from apps.accounts.actors import Actor
+from apps.accounts.models import ApiKey, Membership, Organisation, User
+from apps.accounts.roles import Action, Scope
+from apps.api.authentication import ApiKeyAuthentication, refuse_key_in_address
+from apps.api.errors import Refused
+from apps.api.parsers import LimitedJsonParser
+from apps.api.schema import EndpointSchema
+from apps.api.strict import StrictQuery, StrictSerializer
+from apps.api.throttles import ActorThrottle
+
+AnySerializer = type[serializers.BaseSerializer[Any]]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One method of one address.
+
+    `action` is what the person's role must hold; `scope` is what a key must hold: None closes the endpoint
+    to keys, "any" lets every key in. `query` and `body` are strict; without them any parameter or field is
+    an error.
+    """
+
+    summary: str
+    action: Action
+    scope: Scope | str | None
+    answer: AnySerializer | OpenApiTypes | None
+    query: type[StrictQuery] = StrictQuery
+    body: type[StrictSerializer] | None = None
+    status: int = 200
+    description: str = ""
+
+
+class EndpointPermission(BasePermission):
+    """Reads the view's declaration; what is not declared is refused."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """True, or an exception that says what is missing."""
+        ours = cast(ApiView, view)
+        method = "GET" if request.method == "HEAD" else str(request.method)
+        if not hasattr(view, method.lower()):
+            raise MethodNotAllowed(method)
+        endpoint = ours.endpoints.get(method)
+        if endpoint is None:
+            return False
+        key = request.auth
+        if isinstance(key, ApiKey):
+            if endpoint.scope is None:
+                raise PermissionDenied(_("This needs a person who is signed in, not a key."))
+            if endpoint.scope != "any" and endpoint.scope not in key.scopes:
+                raise PermissionDenied(_("The key lacks the scope %(scope)s.") % {"scope": endpoint.scope})
+            return True
+        if not request.user or not request.user.is_authenticated:
+            return False
+        check(getattr(request._request, "membership", None), endpoint.action)
+        return True
+
+
+class ApiView(APIView):
+    """Base of every endpoint; see the module's text for how to declare one.
+
+    In a handler: `self.organisation`, `self.actor` (for services), `self.membership` (None for a key),
+    `self.key` (None for a person), `self.query` and `self.body` (validated).
+    """
+
+    endpoints: ClassVar[dict[str, Endpoint]] = {}
+    tag: ClassVar[str] = ""
+
+    authentication_classes = [ApiKeyAuthentication, SessionAuthentication]
+    permission_classes = [EndpointPermission]
+    throttle_classes = [ActorThrottle]
+    parser_classes: Sequence[type[Any]] = [LimitedJsonParser]
+    metadata_class = None
+    schema = EndpointSchema()
+    http_method_names = ["get", "post", "put", "patch", "delete", "head"]
+
+    organisation: Organisation
+    membership: Membership | None
+    actor: Actor
+    key: ApiKey | None
+    query: dict[str, Any]
+    body: dict[str, Any]
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The declaration of the method in hand."""
+        return self.endpoints["GET" if self.request.method == "HEAD" else str(self.request.method)]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Authenticate, permit, count, then validate query and body."""
+        refuse_key_in_address(request)
+        super().initial(request, *args, **kwargs)
+        self.key = request.auth if isinstance(request.auth, ApiKey) else None
+        if self.key is not None:
+            self.membership, self.organisation = None, self.key.organisation
+            self.actor = Actor.of_key(self.key)
+        else:
+            membership = cast(Membership, request._request.membership)  # type: ignore[attr-defined]
+            self.membership, self.organisation = membership, membership.organisation
+            self.actor = Actor.of_user(cast(User, request.user))
+        self.query = self.endpoint.query.parse(request.query_params)
+        self.body = self._body(request)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        """The validated body, {} for a method that takes none."""
+        if request.method not in {"POST", "PUT", "PATCH"}:
+            return {}
+        serializer = (self.endpoint.body or StrictSerializer)(
+            data=request.data, context={"request": request, "view": self}
+        )
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
+
+    def answer(self, value: Any, **extra: Any) -> Response:
+        """The value through the declared serializer, with the declared status."""
+        answer = self.endpoint.answer
+        if answer is None:
+            return Response(status=204)
+        data = value if isinstance(answer, OpenApiTypes) else answer(value, **extra).data
+        return Response(data, status=self.endpoint.status)
+
+    def page(self, rows: QuerySet[Any] | Sequence[Any]) -> Response:
+        """One page of the rows; the query must be a PageQuery and the answer a `page_of`. 404 past the last
+        page.
+        """
+        number, size = self.query["page"], self.query["page_size"]
+        count = rows.count() if isinstance(rows, QuerySet) else len(rows)
+        start = (number - 1) * size
+        if start >= count and number > 1:
+            raise NotFound(_("There is no page %(number)d.") % {"number": number})
+        more = start + size < count
+        found = list(rows[start : start + size])
+        return self.answer(
+            {
+                "count": count,
+                "page": number,
+                "page_size": size,
+                "next": self._page_address(number + 1) if more else None,
+                "results": found,
+            }
+        )
+
+    def _page_address(self, number: int) -> str:
+        """This address with another page number."""
+        query = self.request.query_params.copy()
+        query["page"] = str(number)
+        return self.request.build_absolute_uri(f"{self.request.path}?{query.urlencode()}")
+
+
+class UploadView(ApiView):
+    """An endpoint that takes files too."""
+
+    parser_classes = [LimitedJsonParser, MultiPartParser]
+
+
+def page_of(row: AnySerializer) -> type[serializers.Serializer[Any]]:
+    """The answer serializer of a list of `row`s."""
+    return type(
+        f"{row.__name__.removesuffix('Answer')}Page",
+        (serializers.Serializer,),
+        {
+            "count": serializers.IntegerField(help_text="Rows in all."),
+            "page": serializers.IntegerField(),
+            "page_size": serializers.IntegerField(),
+            "next": serializers.URLField(allow_null=True, help_text="Address of the next page."),
+            "results": row(many=True),
+        },
+    )
+
+
+def found_or_404(rows: QuerySet[Any], **lookup: Any) -> Any:
+    """The one row. Raises NotFound: also for a row of another organisation, so that ids tell nothing."""
+    row = rows.filter(**lookup).first()
+    if row is None:
+        raise NotFound(_("There is nothing at this address."))
+    return row
+
+
+__all__ = ["ApiView", "Endpoint", "Refused", "UploadView", "found_or_404", "page_of"]
