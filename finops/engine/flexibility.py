@@ -1,11 +1,11 @@
 """What freedom is worth: one workload, decided again and again over the loaded past.
 
-Every hour of the past is a decision. It sees the prices up to that hour, chooses a series and a start, and
-is then charged what the run really cost. Saving = (home - chosen) / home, where home is the same run
-started at once in the home zone. A mean over decisions weighs each decision the same.
+Every hour of the past is a decision. It sees the prices up to that hour, chooses a series and a start, and is
+then charged what the run really cost. Saving = 1 - (cost of all decisions) / (cost of the same runs started at
+once in the home zone): the share of the bill that was saved.
 
 Decisions an hour apart share most of their prices, so intervals come from resampling whole weeks: 90 % of
-the means of 1,000 draws. Fewer than `MIN_WEEKS` weeks give no interval.
+the savings of 1,000 draws. Fewer than `MIN_WEEKS` weeks give no interval.
 """
 
 from __future__ import annotations
