@@ -93,7 +93,7 @@ def weeks_of(relative: Floats, seconds: Floats, first_slot: int, config: Pattern
 
 
 def _without_drift(deviation: Floats, weight: Floats, at: Floats, degree: int) -> Floats:
-    """The deviations less their polynomial in time, weighed by seconds; built term by term, each orthogonal."""
+    """The deviations less their polynomial in time, weighed by seconds, term by term, each orthogonal."""
     rest = deviation
     basis: list[Floats] = []
     for power in range(degree + 1):
@@ -199,7 +199,7 @@ class OffPeak:
 
 
 def off_peak(deviation: Floats, seconds: Floats, config: PatternConfig = DEFAULT) -> OffPeak:
-    """The off-peak stretch of one group's used weeks (weeks, slots): of two shapes the one that saved more."""
+    """The off-peak stretch of one group's used weeks (weeks, slots): of two shapes the better."""
     shapes = [(True, config.night_hours), (False, config.weekend_hours)]
     found = [
         OffPeak(d, _cheapest(deviation, seconds, d, n), n, _worth(deviation, seconds, d, n))

@@ -1,4 +1,4 @@
-"""The cheapest start of every series: agrees with brute force, keeps to known time, takes the earliest of equals."""
+"""The cheapest start of every series: agrees with brute force, keeps to known time, earliest of equals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def book_of(series: list[Series], unit: int = US_PER_HOUR) -> PriceBook:
         np.array([price for _, price in rows], np.float64),
         np.cumsum([0, *(len(spans) for _, spans in series)]),
         np.array([low * unit for low, _ in known], np.int64),
-        np.array([high * unit for high, _ in known], np.int64),
+        np.array([high * unit for _, high in known], np.int64),
     )
 
 
@@ -62,7 +62,7 @@ def test_costs_equal_in_decimals_are_equal_although_binary_sums_differ() -> None
 
 
 def test_a_window_never_spans_a_gap_and_never_leaves_the_known_time() -> None:
-    rows = [(0, 5.0), (6, 1.0), (12, 4.0)]
+    rows = [(0, 5.0), (6, 1.0), (12, 9.0)]
     assert best([(rows, [(0, 8), (10, 30)])], 4) == [(4.0, 12.0)]
     assert best([(rows, [(0, 8), (10, 30)])], 8) == [(0.0, 32.0)]
     assert best([(rows, [(0, 3)])], 4) == [(None, pytest.approx(float("nan"), nan_ok=True))]
@@ -104,7 +104,7 @@ def series(draw: st.DrawFn) -> Series:
 
 
 def brute_force(one: Series, length: int, low: int, high: int) -> tuple[int, int] | None:
-    """(cost in tenths, start) over every whole hour: all change points are whole hours, so a best start is too."""
+    """(Cost in tenths, start) over every whole hour: changes lie on whole hours, so a best start does too."""
     rows, spans = one
     prices: dict[int, int] = {}
     for span_low, span_high in spans:

@@ -172,7 +172,7 @@ def night_prices(weeks: int, depth: float, noise: float, seed: int = 3) -> np.nd
 
 
 def test_a_cheap_night_is_found_and_named_in_local_time() -> None:
-    """Eight hours at 0.7 of the rest are 0.7 / 0.9 of the mean, 22 % under it, less what the wandering takes."""
+    """Eight hours at 0.7 of the rest are 0.7 / 0.9 of the mean, 22 % under it, less the wandering."""
     answer = profile(hourly(night_prices(4, 0.3, 0.02)), end_us=END_US, zone="America/New_York")
     assert answer.verdict == "pattern"
     assert str(answer.sentence) == (
