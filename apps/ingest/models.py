@@ -43,6 +43,7 @@ class Feed(models.Model):
     kind = models.CharField(max_length=30, default="spot-prices")
     account = models.CharField(_("account"), max_length=64, blank=True)
     credentials = models.CharField(_("role or profile"), max_length=200, blank=True)
+    external_id = models.CharField(_("external id"), max_length=1224, blank=True)
     regions = ArrayField(models.CharField(max_length=40), verbose_name=_("regions"))
     instance_types = ArrayField(models.CharField(max_length=60), default=list, blank=True)
     products = ArrayField(models.CharField(max_length=60), default=list, blank=True)

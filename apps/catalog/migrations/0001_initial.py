@@ -9,106 +9,188 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0002_database_rules'),
+        ("accounts", "0002_database_rules"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='CloudAccount',
+            name="CloudAccount",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20, verbose_name='provider')),
-                ('account_id', models.CharField(max_length=64, verbose_name='account')),
-                ('name', models.CharField(blank=True, max_length=100, verbose_name='name')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('organisation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='cloud_accounts', to='accounts.organisation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20, verbose_name="provider")),
+                ("account_id", models.CharField(max_length=64, verbose_name="account")),
+                ("name", models.CharField(blank=True, max_length=100, verbose_name="name")),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "organisation",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="cloud_accounts",
+                        to="accounts.organisation",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['provider', 'account_id'],
+                "ordering": ["provider", "account_id"],
             },
         ),
         migrations.CreateModel(
-            name='InstanceType',
+            name="InstanceType",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20, verbose_name='provider')),
-                ('name', models.CharField(max_length=60, verbose_name='instance type')),
-                ('vcpus', models.PositiveIntegerField(verbose_name='vCPU')),
-                ('memory_mib', models.PositiveIntegerField(verbose_name='memory')),
-                ('architectures', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=30), size=None)),
-                ('gpu_manufacturer', models.CharField(blank=True, max_length=60)),
-                ('gpu_name', models.CharField(blank=True, max_length=60, verbose_name='GPU')),
-                ('gpu_count', models.PositiveIntegerField(default=0, null=True, verbose_name='GPUs')),
-                ('gpu_memory_mib', models.PositiveIntegerField(null=True)),
-                ('accelerator_manufacturer', models.CharField(blank=True, max_length=60)),
-                ('accelerator_name', models.CharField(blank=True, max_length=60)),
-                ('accelerator_count', models.PositiveIntegerField(default=0, null=True)),
-                ('accelerator_memory_mib', models.PositiveIntegerField(null=True)),
-                ('bare_metal', models.BooleanField(null=True)),
-                ('current_generation', models.BooleanField(null=True)),
-                ('burstable', models.BooleanField(null=True)),
-                ('spot', models.BooleanField(null=True)),
-                ('hypervisor', models.CharField(blank=True, max_length=20)),
-                ('network', models.CharField(blank=True, max_length=100)),
-                ('network_mbps', models.PositiveIntegerField(null=True)),
-                ('source', models.CharField(max_length=1000)),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20, verbose_name="provider")),
+                ("name", models.CharField(max_length=60, verbose_name="instance type")),
+                ("vcpus", models.PositiveIntegerField(verbose_name="vCPU")),
+                ("memory_mib", models.PositiveIntegerField(verbose_name="memory")),
+                (
+                    "architectures",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=30), size=None
+                    ),
+                ),
+                ("gpu_manufacturer", models.CharField(blank=True, max_length=60)),
+                ("gpu_name", models.CharField(blank=True, max_length=60, verbose_name="GPU")),
+                ("gpu_count", models.PositiveIntegerField(default=0, null=True, verbose_name="GPUs")),
+                ("gpu_memory_mib", models.PositiveIntegerField(null=True)),
+                ("accelerator_manufacturer", models.CharField(blank=True, max_length=60)),
+                ("accelerator_name", models.CharField(blank=True, max_length=60)),
+                ("accelerator_count", models.PositiveIntegerField(default=0, null=True)),
+                ("accelerator_memory_mib", models.PositiveIntegerField(null=True)),
+                ("bare_metal", models.BooleanField(null=True)),
+                ("current_generation", models.BooleanField(null=True)),
+                ("burstable", models.BooleanField(null=True)),
+                ("spot", models.BooleanField(null=True)),
+                ("hypervisor", models.CharField(blank=True, max_length=20)),
+                ("network", models.CharField(blank=True, max_length=100)),
+                ("network_mbps", models.PositiveIntegerField(null=True)),
+                ("source", models.CharField(max_length=1000)),
+                ("updated_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={
-                'ordering': ['provider', 'name'],
-                'indexes': [django.contrib.postgres.indexes.GinIndex(fields=['architectures'], name='instance_type_architectures')],
-                'constraints': [models.UniqueConstraint(fields=('provider', 'name'), name='instance_type_once'), models.CheckConstraint(condition=models.Q(('architectures__len__gt', 0), ('memory_mib__gt', 0), ('vcpus__gt', 0)), name='instance_type_has_size'), models.CheckConstraint(condition=models.Q(('gpu_count__isnull', True), models.Q(('gpu_count', 0), ('gpu_name', '')), models.Q(('gpu_count__gt', 0), models.Q(('gpu_name', ''), _negated=True)), _connector='OR'), name='instance_type_gpu_named_and_counted')],
+                "ordering": ["provider", "name"],
+                "indexes": [
+                    django.contrib.postgres.indexes.GinIndex(
+                        fields=["architectures"], name="instance_type_architectures"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("provider", "name"), name="instance_type_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("architectures__len__gt", 0), ("memory_mib__gt", 0), ("vcpus__gt", 0)
+                        ),
+                        name="instance_type_has_size",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("gpu_count__isnull", True),
+                            models.Q(("gpu_count", 0), ("gpu_name", "")),
+                            models.Q(("gpu_count__gt", 0), models.Q(("gpu_name", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="instance_type_gpu_named_and_counted",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Region',
+            name="Region",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20, verbose_name='provider')),
-                ('code', models.CharField(max_length=40, verbose_name='region')),
-                ('name', models.CharField(blank=True, max_length=100, verbose_name='name')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20, verbose_name="provider")),
+                ("code", models.CharField(max_length=40, verbose_name="region")),
+                ("name", models.CharField(blank=True, max_length=100, verbose_name="name")),
             ],
             options={
-                'ordering': ['provider', 'code'],
-                'constraints': [models.UniqueConstraint(fields=('provider', 'code'), name='region_once')],
+                "ordering": ["provider", "code"],
+                "constraints": [models.UniqueConstraint(fields=("provider", "code"), name="region_once")],
             },
         ),
         migrations.CreateModel(
-            name='Zone',
+            name="Zone",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=60, verbose_name='zone')),
-                ('zone_id', models.CharField(max_length=60, verbose_name='zone id')),
-                ('seen_at', models.DateTimeField()),
-                ('account', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='zones', to='catalog.cloudaccount')),
-                ('region', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='zones', to='catalog.region')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=60, verbose_name="zone")),
+                ("zone_id", models.CharField(max_length=60, verbose_name="zone id")),
+                ("seen_at", models.DateTimeField()),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="zones",
+                        to="catalog.cloudaccount",
+                    ),
+                ),
+                (
+                    "region",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="zones", to="catalog.region"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['region', 'name'],
+                "ordering": ["region", "name"],
             },
         ),
         migrations.AddConstraint(
-            model_name='cloudaccount',
-            constraint=models.UniqueConstraint(fields=('provider', 'account_id'), name='cloud_account_once'),
+            model_name="cloudaccount",
+            constraint=models.UniqueConstraint(fields=("provider", "account_id"), name="cloud_account_once"),
         ),
         migrations.AddConstraint(
-            model_name='cloudaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('account_id', ''), _negated=True), name='cloud_account_has_id'),
+            model_name="cloudaccount",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("account_id", ""), _negated=True), name="cloud_account_has_id"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='zone',
-            constraint=models.UniqueConstraint(fields=('account', 'name'), name='zone_name_once_per_account'),
+            model_name="zone",
+            constraint=models.UniqueConstraint(fields=("account", "name"), name="zone_name_once_per_account"),
         ),
         migrations.AddConstraint(
-            model_name='zone',
-            constraint=models.UniqueConstraint(deferrable=django.db.models.constraints.Deferrable['DEFERRED'], fields=('account', 'zone_id'), name='zone_id_once_per_account'),
+            model_name="zone",
+            constraint=models.UniqueConstraint(
+                deferrable=django.db.models.constraints.Deferrable["DEFERRED"],
+                fields=("account", "zone_id"),
+                name="zone_id_once_per_account",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='zone',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('name', ''), _negated=True), models.Q(('zone_id', ''), _negated=True)), name='zone_has_name_and_id'),
+            model_name="zone",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("name", ""), _negated=True), models.Q(("zone_id", ""), _negated=True)
+                ),
+                name="zone_has_name_and_id",
+            ),
         ),
     ]

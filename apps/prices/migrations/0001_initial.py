@@ -4,51 +4,96 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='InterruptionBand',
+            name="InterruptionBand",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20, verbose_name='provider')),
-                ('region', models.CharField(max_length=40, verbose_name='region')),
-                ('instance_type', models.CharField(max_length=60, verbose_name='instance type')),
-                ('operating_system', models.CharField(max_length=30, verbose_name='operating system')),
-                ('as_of', models.DateField(verbose_name='published')),
-                ('low', models.DecimalField(decimal_places=4, max_digits=6)),
-                ('high', models.DecimalField(decimal_places=4, max_digits=6, null=True)),
-                ('label', models.CharField(max_length=20)),
-                ('saving_share', models.DecimalField(decimal_places=4, max_digits=6, null=True)),
-                ('source', models.CharField(max_length=1000, verbose_name='source')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20, verbose_name="provider")),
+                ("region", models.CharField(max_length=40, verbose_name="region")),
+                ("instance_type", models.CharField(max_length=60, verbose_name="instance type")),
+                ("operating_system", models.CharField(max_length=30, verbose_name="operating system")),
+                ("as_of", models.DateField(verbose_name="published")),
+                ("low", models.DecimalField(decimal_places=4, max_digits=6)),
+                ("high", models.DecimalField(decimal_places=4, max_digits=6, null=True)),
+                ("label", models.CharField(max_length=20)),
+                ("saving_share", models.DecimalField(decimal_places=4, max_digits=6, null=True)),
+                ("source", models.CharField(max_length=1000, verbose_name="source")),
             ],
             options={
-                'ordering': ['provider', 'region', 'instance_type', 'as_of'],
-                'constraints': [models.UniqueConstraint(fields=('provider', 'region', 'operating_system', 'instance_type', 'as_of'), name='interruption_band_once'), models.CheckConstraint(condition=models.Q(('low__gte', 0), ('low__lt', 1), models.Q(('high__isnull', True), models.Q(('high__gt', models.F('low')), ('high__lte', 1)), _connector='OR')), name='interruption_band_is_a_share')],
+                "ordering": ["provider", "region", "instance_type", "as_of"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("provider", "region", "operating_system", "instance_type", "as_of"),
+                        name="interruption_band_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("low__gte", 0),
+                            ("low__lt", 1),
+                            models.Q(
+                                ("high__isnull", True),
+                                models.Q(("high__gt", models.F("low")), ("high__lte", 1)),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="interruption_band_is_a_share",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ListPrice',
+            name="ListPrice",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20, verbose_name='provider')),
-                ('region', models.CharField(max_length=40, verbose_name='region')),
-                ('instance_type', models.CharField(max_length=60, verbose_name='instance type')),
-                ('operating_system', models.CharField(max_length=30, verbose_name='operating system')),
-                ('licence', models.CharField(max_length=20, verbose_name='licence')),
-                ('tenancy', models.CharField(max_length=20, verbose_name='tenancy')),
-                ('currency', models.CharField(max_length=3, verbose_name='currency')),
-                ('effective_from', models.DateTimeField(verbose_name='list of')),
-                ('price', models.DecimalField(decimal_places=10, max_digits=18, verbose_name='price')),
-                ('source', models.CharField(max_length=1000, verbose_name='source')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20, verbose_name="provider")),
+                ("region", models.CharField(max_length=40, verbose_name="region")),
+                ("instance_type", models.CharField(max_length=60, verbose_name="instance type")),
+                ("operating_system", models.CharField(max_length=30, verbose_name="operating system")),
+                ("licence", models.CharField(max_length=20, verbose_name="licence")),
+                ("tenancy", models.CharField(max_length=20, verbose_name="tenancy")),
+                ("currency", models.CharField(max_length=3, verbose_name="currency")),
+                ("effective_from", models.DateTimeField(verbose_name="list of")),
+                ("price", models.DecimalField(decimal_places=10, max_digits=18, verbose_name="price")),
+                ("source", models.CharField(max_length=1000, verbose_name="source")),
             ],
             options={
-                'ordering': ['provider', 'region', 'instance_type', 'effective_from'],
-                'constraints': [models.UniqueConstraint(fields=('provider', 'region', 'operating_system', 'licence', 'tenancy', 'instance_type', 'currency', 'effective_from'), name='list_price_once'), models.CheckConstraint(condition=models.Q(('price__gt', 0)), name='list_price_above_zero'), models.CheckConstraint(condition=models.Q(('currency', ''), _negated=True), name='list_price_has_currency')],
+                "ordering": ["provider", "region", "instance_type", "effective_from"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=(
+                            "provider",
+                            "region",
+                            "operating_system",
+                            "licence",
+                            "tenancy",
+                            "instance_type",
+                            "currency",
+                            "effective_from",
+                        ),
+                        name="list_price_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("price__gt", 0)), name="list_price_above_zero"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("currency", ""), _negated=True), name="list_price_has_currency"
+                    ),
+                ],
             },
         ),
     ]

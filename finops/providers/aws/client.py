@@ -9,7 +9,7 @@ page has at most 1,000 rows. `DescribeAvailabilityZones`: names are shuffled per
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -130,8 +130,3 @@ def _patiently(call: Callable[[], Answer], *, doing: str, back_off: wait_base) -
         with attempt, translated(doing):
             return call()
     raise AssertionError("tenacity ends by returning or raising")
-
-
-def zone_map(zones: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Zone name -> zone id, for the zones that have both."""
-    return {zone["ZoneName"]: zone["ZoneId"] for zone in zones if zone.get("ZoneName") and zone.get("ZoneId")}

@@ -1,0 +1,168 @@
+"""Price books out of the lake: the series of some regions, types and one product, as arrays for the engine.
+
+A book holds the whole loaded history; the engine cuts it at the decision time. Books are kept per process
+under the ids of the snapshots they were read from, so a new load is never answered from an old book.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import numpy as np
+from pyiceberg.expressions import And, BooleanExpression, EqualTo, In
+
+from apps.prices import facts
+from finops.engine.products import preferred
+from finops.engine.series import Ints, PriceBook, SeriesKey, to_us
+from finops.frames.products import texts_of_same_meaning
+from finops.lake import SPOT_CHANGES, SPOT_KNOWN
+
+# About 100 MB of change points; a region of AWS with all types and products is 0.9M rows.
+MAX_KEPT_ROWS = 4_000_000
+_KEYS = "region, zone_key, instance_type, product, currency"
+
+
+@dataclass(frozen=True)
+class LoadedBook:
+    """A book with what belongs to it: display names of zone keys and the snapshots it was read from."""
+
+    book: PriceBook
+    zone_names: Mapping[str, str]
+    snapshots: Mapping[str, int]
+
+
+_kept: OrderedDict[tuple[Any, ...], LoadedBook] = OrderedDict()
+_lock = threading.Lock()
+
+
+def price_book(
+    *,
+    provider: str,
+    regions: Collection[str],
+    types: Collection[str] | None = None,
+    product: str | None = None,
+    at: datetime | None = None,
+    snapshots: Mapping[str, int] | None = None,
+) -> PriceBook:
+    """The series of `regions` (and `types`); see `loaded_book`. With `at`, only what was knowable then."""
+    loaded = loaded_book(
+        provider=provider, regions=regions, types=types, product=product, snapshots=snapshots
+    )
+    return loaded.book if at is None else loaded.book.until(to_us(at))
+
+
+def loaded_book(
+    *,
+    provider: str,
+    regions: Collection[str],
+    types: Collection[str] | None = None,
+    product: str | None = None,
+    snapshots: Mapping[str, int] | None = None,
+) -> LoadedBook:
+    """The series of `regions`, all types and products or the given ones.
+
+    With `product` each (zone, type) is one series under that text: a text of the same meaning for use in a
+    VPC counts where it is known, the other one elsewhere. Without it every product text is a series of its
+    own.
+    """
+    chosen = dict(facts.current_snapshots() if snapshots is None else snapshots)
+    texts = texts_of_same_meaning(product, provider=provider) if product else ()
+    key = (
+        os.getpid(),
+        facts.lake().warehouse if chosen else None,
+        tuple(sorted(chosen.items())),
+        provider,
+        tuple(sorted(set(regions))),
+        None if types is None else tuple(sorted(set(types))),
+        product,
+    )
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    loaded = _read(chosen, provider, sorted(set(regions)), types, texts)
+    if product:
+        loaded = LoadedBook(preferred(loaded.book, texts, product.strip()), loaded.zone_names, chosen)
+    with _lock:
+        _kept[key] = loaded
+        while len(_kept) > 1 and sum(len(kept.book.times) for kept in _kept.values()) > MAX_KEPT_ROWS:
+            _kept.popitem(last=False)
+    return loaded
+
+
+def _filter(
+    provider: str, regions: Sequence[str], types: Collection[str] | None, texts: Sequence[str]
+) -> BooleanExpression:
+    wanted: BooleanExpression = And(EqualTo("provider", provider), In("region", list(regions)))
+    if types is not None:
+        wanted = And(wanted, In("instance_type", sorted(set(types))))
+    if texts:
+        wanted = And(wanted, In("product", list(texts)))
+    return wanted
+
+
+def _read(
+    snapshots: Mapping[str, int],
+    provider: str,
+    regions: Sequence[str],
+    types: Collection[str] | None,
+    texts: Sequence[str],
+) -> LoadedBook:
+    if not snapshots or not regions or types is not None and not types:
+        return LoadedBook(_book(provider, [], np.zeros(0, np.int64), np.zeros(0), []), {}, snapshots)
+    wanted = _filter(provider, regions, types, texts)
+    con = facts.lake().connect(snapshots, filters={SPOT_CHANGES: wanted, SPOT_KNOWN: wanted})
+    try:
+        con.execute(
+            f'CREATE TEMP TABLE changes AS SELECT {_KEYS}, epoch_us("at") AS us, CAST(price AS DOUBLE) AS price '
+            f"FROM {SPOT_CHANGES}"
+        )
+        keys = con.execute(f"SELECT {_KEYS}, count(*) FROM changes GROUP BY ALL ORDER BY {_KEYS}").fetchall()
+        rows = con.execute(f"SELECT us, price FROM changes ORDER BY {_KEYS}, us").fetchnumpy()
+        known = con.execute(
+            f"SELECT {_KEYS}, epoch_us(known_from), epoch_us(known_to) FROM {SPOT_KNOWN} "
+            f"ORDER BY {_KEYS}, known_from"
+        ).fetchall()
+        zones = _zone_names(con)
+    finally:
+        con.close()
+    book = _book(
+        provider, keys, np.asarray(rows["us"], np.int64), np.asarray(rows["price"], np.float64), known
+    )
+    return LoadedBook(book, zones, snapshots)
+
+
+def _zone_names(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The name a zone was last delivered under, by key."""
+    named = con.execute(
+        f"SELECT zone_key, arg_max(zone, known_to) FROM {SPOT_KNOWN} WHERE zone <> '' GROUP BY ALL"
+    ).fetchall()
+    return dict(named)
+
+
+def _book(
+    provider: str, keys: list[tuple[Any, ...]], times: Ints, prices: Any, known: list[tuple[Any, ...]]
+) -> PriceBook:
+    offsets = np.concatenate(([0], np.cumsum([row[5] for row in keys], dtype=np.int64))).astype(np.int64)
+    place = {row[:5]: i for i, row in enumerate(keys)}
+    spans = [(place[row[:5]], row[5], row[6]) for row in known if row[:5] in place]
+    table = np.array(spans, np.int64).reshape(-1, 3)
+    known_offsets = np.concatenate(
+        ([0], np.cumsum(np.bincount(table[:, 0], minlength=len(keys)), dtype=np.int64))
+    ).astype(np.int64)
+    return PriceBook(
+        tuple(SeriesKey(provider, *row[:5]) for row in keys),
+        offsets,
+        times,
+        prices,
+        known_offsets,
+        table[:, 1].copy(),
+        table[:, 2].copy(),
+    )
