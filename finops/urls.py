@@ -1,10 +1,18 @@
 """Address map: dashboard, accounts, REST API, health."""
 
+from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
+from django.views.i18n import set_language
+
+from apps.accounts.urls import urlpatterns as account_urls
+from apps.api.views.health import healthz, readyz
 
 urlpatterns = [
-    path("accounts/", include("allauth.urls")),
-    path("i18n/", include("django.conf.urls.i18n")),
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("accounts/", include(account_urls)),
+    # The sign-in page offers the language too.
+    path("i18n/setlang/", login_not_required(set_language), name="set_language"),
     path("api/v1/", include("apps.api.urls")),
     path("", include("apps.dashboard.urls")),
 ]

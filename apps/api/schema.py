@@ -39,6 +39,10 @@ class EndpointSchema(AutoSchema):
     def _endpoint(self) -> Any:
         return cast(Any, self.view).endpoints[self.method]
 
+    def get_operation_id(self) -> str:
+        """`Keys_post`: the view's class and the method."""
+        return f"{type(self.view).__name__}_{self.method.lower()}"
+
     def get_summary(self) -> str:
         """The declared sentence."""
         return str(self._endpoint.summary)

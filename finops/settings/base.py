@@ -145,6 +145,13 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "EXCEPTION_HANDLER": "apps.api.errors.handle",
 }
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Offpeak",
+    "VERSION": "1",
+    "DESCRIPTION": "Prices, advice and ingest. Money and prices are decimal strings, times ISO 8601 in UTC.",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SERVE_PUBLIC": True,
+}
 API_THROTTLE_PER_MINUTE = env.int("API_THROTTLE_PER_MINUTE", default=600)
 API_BODY_MAX_BYTES = env.int("API_BODY_MAX_BYTES", default=1024 * 1024)
 
@@ -155,3 +162,6 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
+# Writes beat's heartbeat on each turn of its loop, which sleeps no longer than this.
+CELERY_BEAT_SCHEDULER = "apps.api.heartbeat.HeartbeatScheduler"
+CELERY_BEAT_MAX_LOOP_INTERVAL = 20

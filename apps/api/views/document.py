@@ -47,7 +47,7 @@ class Schema(ApiView):
 def document_page(request: HttpRequest) -> HttpResponse:
     """Every endpoint with its parameters, as a plain page without scripts."""
     operations = [
-        {"method": method.upper(), "path": path, **operation}
+        {**operation, "method": method.upper(), "path": path}
         for path, methods in document(get_language())["paths"].items()
         for method, operation in methods.items()
     ]
