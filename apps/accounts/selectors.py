@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from apps.accounts.models import ApiKey, AuditEntry, Membership, Organisation, Team, User
 from apps.accounts.roles import Role
 
-TOKEN = re.compile(r"^opk_([a-z2-7]{10})_([0-9a-f]{64})$")
+TOKEN = re.compile(r"opk_([a-z2-7]{10})_([0-9a-f]{64})")
 _NO_HASH = "0" * 64
 
 
@@ -69,7 +69,7 @@ def api_key_of_token(token: str, *, now: datetime) -> tuple[ApiKey | None, str]:
     takes the same time whether the prefix is known or not. `expired` and `revoked` are told to holders of
     the secret.
     """
-    match = TOKEN.match(token)
+    match = TOKEN.fullmatch(token)
     if match is None:
         return None, "unknown"
     key = ApiKey.objects.select_related("organisation", "team").filter(prefix=match[1]).first()
