@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
@@ -20,9 +21,6 @@ from tenacity.wait import wait_base
 
 from finops.providers.aws.errors import DENIED, DRY_RUN_ALLOWED, error_code, from_client_error, translated
 from finops.providers.base import PermanentError, TransientError
-
-if TYPE_CHECKING:
-    from mypy_boto3_ec2.client import EC2Client
 
 PAGE_ROWS = 1000
 HISTORY_DAYS = 90
@@ -45,7 +43,7 @@ class SpotPriceQuestion:
 
 
 def spot_price_pages(
-    client: EC2Client, question: SpotPriceQuestion, *, back_off: wait_base = BACK_OFF
+    client: Any, question: SpotPriceQuestion, *, back_off: wait_base = BACK_OFF
 ) -> Iterator[list[Mapping[str, Any]]]:
     """All pages, empty ones too, until NextToken is empty. Raises TransientError or PermanentError.
 
@@ -60,9 +58,8 @@ def spot_price_pages(
     token, number = "", 0
     while True:
         number += 1
-        page_arguments = wanted | ({"NextToken": token} if token else {})
         answer = _patiently(
-            lambda arguments=page_arguments: client.describe_spot_price_history(**arguments),
+            partial(client.describe_spot_price_history, **wanted, **({"NextToken": token} if token else {})),
             doing=f"reading Spot prices of {question.region}, page {number}",
             back_off=back_off,
         )
@@ -76,11 +73,11 @@ def spot_price_pages(
 
 
 def availability_zones(
-    client: EC2Client, *, region: str, back_off: wait_base = BACK_OFF
+    client: Any, *, region: str, back_off: wait_base = BACK_OFF
 ) -> list[Mapping[str, Any]]:
     """Every zone of the account in the region, local ones and those not opted in too."""
     answer = _patiently(
-        lambda: client.describe_availability_zones(AllAvailabilityZones=True),
+        partial(client.describe_availability_zones, AllAvailabilityZones=True),
         doing=f"reading the zones of {region}",
         back_off=back_off,
     )

@@ -18,9 +18,9 @@ from botocore.exceptions import (
     HTTPClientError,
     NoCredentialsError,
     PartialCredentialsError,
-    ResponseParserError,
     TokenRetrievalError,
 )
+from botocore.parsers import ResponseParserError
 
 from finops.providers.base import PermanentError, TransientError
 from finops.redact import redact

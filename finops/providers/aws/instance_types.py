@@ -22,7 +22,7 @@ class _Chips(NamedTuple):
 
     manufacturer: str = ""
     name: str = ""
-    count: int = 0
+    number: int = 0
     memory_mib: int | None = None
 
 
@@ -62,11 +62,11 @@ def _facts(entry: Mapping[str, Any]) -> InstanceTypeFacts:
         architectures=tuple(sorted(entry["ProcessorInfo"]["SupportedArchitectures"])),
         gpu_manufacturer=gpus.manufacturer,
         gpu_name=gpus.name,
-        gpu_count=gpus.count,
+        gpu_count=gpus.number,
         gpu_memory_mib=gpus.memory_mib,
         accelerator_manufacturer=chips.manufacturer,
         accelerator_name=chips.name,
-        accelerator_count=chips.count,
+        accelerator_count=chips.number,
         accelerator_memory_mib=chips.memory_mib,
         bare_metal=entry.get("BareMetal"),
         current_generation=entry.get("CurrentGeneration"),
@@ -90,7 +90,7 @@ def _chips(entries: Sequence[Mapping[str, Any]], *, manufacturer: str = "") -> _
     return _Chips(
         manufacturer=str(entries[0].get("Manufacturer") or manufacturer),
         name=str(entries[0]["Name"]),
-        count=sum(int(entry["Count"]) for entry in entries),
+        number=sum(int(entry["Count"]) for entry in entries),
         memory_mib=int(memory) if memory else None,
     )
 

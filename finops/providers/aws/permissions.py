@@ -58,22 +58,29 @@ class Finding:
     reason: str = ""
 
 
-def policy(*, regions: Sequence[str] = (), role_arn: str = "") -> dict[str, Any]:
-    """The IAM policy document; with regions only calls to them, with a role also the right to take it."""
-    read: dict[str, Any] = {
-        "Sid": "OffpeakReadSpotPrices",
-        "Effect": "Allow",
-        "Action": sorted(right.action for right in RIGHTS),
-        "Resource": "*",
-    }
-    if regions:
-        read["Condition"] = {"StringEquals": {"aws:RequestedRegion": sorted(set(regions))}}
-    statements = [read]
-    if role_arn:
-        statements = [
-            {"Sid": "OffpeakTakeRole", "Effect": "Allow", "Action": "sts:AssumeRole", "Resource": role_arn}
-        ]
-    return {"Version": "2012-10-17", "Statement": statements}
+def policy(*, regions: Sequence[str] = (), take_role: str = "") -> dict[str, Any]:
+    """The IAM policy of whoever reads the prices; with regions only calls to them.
+
+    With `take_role` the policy of the service's own identity instead, which then needs no more than to take
+    that role (the first form belongs to the role).
+    """
+    if take_role:
+        statement: dict[str, Any] = {
+            "Sid": "OffpeakTakeRole",
+            "Effect": "Allow",
+            "Action": ["sts:AssumeRole"],
+            "Resource": take_role,
+        }
+    else:
+        statement = {
+            "Sid": "OffpeakReadSpotPrices",
+            "Effect": "Allow",
+            "Action": sorted(right.action for right in RIGHTS),
+            "Resource": "*",
+        }
+        if regions:
+            statement["Condition"] = {"StringEquals": {"aws:RequestedRegion": sorted(set(regions))}}
+    return {"Version": "2012-10-17", "Statement": [statement]}
 
 
 def check(

@@ -7,16 +7,12 @@ private endpoint takes the place of every service when `endpoint_url` is given.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import boto3
 from botocore.config import Config
 
 from finops.providers.aws.errors import translated
-
-if TYPE_CHECKING:
-    from mypy_boto3_ec2.client import EC2Client
-    from mypy_boto3_sts.client import STSClient
 
 ROLE_SECONDS = 3600
 ROLE_SESSION_NAME = "offpeak"
@@ -59,7 +55,7 @@ def open_session(access: Access, *, region: str, base: boto3.Session | None = No
             "DurationSeconds": ROLE_SECONDS,
             **({"ExternalId": access.external_id} if access.external_id else {}),
         }
-        granted = sts(session, access, region=region).assume_role(**wanted)["Credentials"]  # type: ignore[arg-type]
+        granted = sts(session, access, region=region).assume_role(**wanted)["Credentials"]
     return boto3.Session(
         aws_access_key_id=granted["AccessKeyId"],
         aws_secret_access_key=granted["SecretAccessKey"],
@@ -68,14 +64,14 @@ def open_session(access: Access, *, region: str, base: boto3.Session | None = No
     )
 
 
-def sts(session: boto3.Session, access: Access, *, region: str) -> STSClient:
+def sts(session: boto3.Session, access: Access, *, region: str) -> Any:
     """The token service of the region."""
     return session.client(
         "sts", region_name=region, endpoint_url=access.endpoint_url or None, config=client_config()
     )
 
 
-def ec2(session: boto3.Session, access: Access, *, region: str) -> EC2Client:
+def ec2(session: boto3.Session, access: Access, *, region: str) -> Any:
     """The EC2 service of the region."""
     return session.client(
         "ec2", region_name=region, endpoint_url=access.endpoint_url or None, config=client_config()
@@ -85,4 +81,4 @@ def ec2(session: boto3.Session, access: Access, *, region: str) -> EC2Client:
 def account_id(session: boto3.Session, access: Access, *, region: str) -> str:
     """The twelve digits of the account; the call needs no permission. Raises as `errors.translated`."""
     with translated("asking for the account's number"):
-        return sts(session, access, region=region).get_caller_identity()["Account"]
+        return str(sts(session, access, region=region).get_caller_identity()["Account"])

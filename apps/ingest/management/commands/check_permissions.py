@@ -1,0 +1,89 @@
+"""`check_permissions`: the IAM policy that the product needs, and whether AWS grants it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+from apps.ingest.models import Feed, FeedState
+from finops.providers.aws.permissions import Finding, check, policy
+from finops.providers.aws.session import Access
+
+EXIT_DENIED = 1
+
+
+class Command(BaseCommand):
+    """Asks AWS with DryRun: nothing is changed and nothing is stored."""
+
+    help = "Print the IAM policy needed, or check that it is granted."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Without options the feeds say whom and where to ask."""
+        parser.add_argument(
+            "--print-policy", action="store_true", help=_("print the policy as JSON and stop")
+        )
+        parser.add_argument("--regions", default="", help=_("regions, separated by commas"))
+        parser.add_argument("--role", default="", help=_("role to take first"))
+        parser.add_argument("--external-id", default="", help=_("external id that the role asks for"))
+        parser.add_argument("--json", action="store_true", help=_("one JSON document on standard output"))
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Exit code 1 when something needed is denied."""
+        regions = [region.strip() for region in options["regions"].split(",") if region.strip()]
+        if options["print_policy"]:
+            self.stdout.write(json.dumps(policy(regions=regions, take_role=options["role"]), indent=2))
+            return
+        asked = self._questions(regions, options)
+        if not asked:
+            raise CommandError(
+                _("No feed of AWS is set up: name --regions, and --role where one is taken."), returncode=2
+            )
+        account, findings = "", []
+        for access, places in asked:
+            who, found = check(access, regions=places)
+            account = account or who
+            findings += found
+        denied = [finding for finding in findings if finding.needed and finding.verdict == "denied"]
+        if options["json"]:
+            self.stdout.write(json.dumps(self._document(account, findings), ensure_ascii=False))
+        else:
+            for finding in findings:
+                self.stdout.write(
+                    " ".join(
+                        filter(
+                            None,
+                            [finding.region, finding.action, finding.verdict, finding.dark, finding.reason],
+                        )
+                    )
+                )
+        if denied:
+            sys.exit(EXIT_DENIED)
+
+    def _questions(self, regions: list[str], options: dict[str, Any]) -> list[tuple[Access, list[str]]]:
+        endpoint = settings.AWS_ENDPOINT_URL
+        if regions:
+            return [(Access(options["role"], options["external_id"], endpoint), regions)]
+        feeds = Feed.objects.filter(provider="aws").exclude(state=FeedState.OFF)
+        return [(Access(feed.credentials, feed.external_id, endpoint), feed.regions) for feed in feeds]
+
+    def _document(self, account: str, findings: list[Finding]) -> dict[str, Any]:
+        return {
+            "account": account or None,
+            "actions": [
+                {
+                    "action": finding.action,
+                    "region": finding.region,
+                    "verdict": finding.verdict,
+                    "needed": finding.needed,
+                    "dark": finding.dark or None,
+                    "reason": finding.reason or None,
+                }
+                for finding in findings
+            ],
+            "all_needed_allowed": all(f.verdict == "allowed" for f in findings if f.needed),
+        }

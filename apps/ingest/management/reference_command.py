@@ -1,0 +1,66 @@
+"""What the import commands of reference data have in common."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils.translation import gettext as _
+
+from apps.ingest.models import IngestRun
+from apps.ingest.reporting import exit_code, reference_report
+
+
+def iso_date(text: str) -> date:
+    """A date argument."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise ArgumentTypeError(_("not a date like 2019-04-05: %(text)s") % {"text": text}) from error
+
+
+class ReferenceCommand(BaseCommand):
+    """Imports each path as a run of its own; one JSON document on standard output, progress on standard
+    error.
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Paths and the form of the answer."""
+        parser.add_argument("paths", nargs="+", metavar="PATH", help=_("file, folder, archive or pattern"))
+        parser.add_argument("--json", action="store_true", help=_("one JSON document on standard output"))
+
+    def runs(self, options: dict[str, Any], progress: Callable[[str], None]) -> list[IngestRun]:
+        """One run per path."""
+        raise NotImplementedError
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import and report; exit code 3 when all of it was refused."""
+
+        def progress(message: str) -> None:
+            self.stderr.write(message, ending="\n")
+
+        runs = self.runs(options, progress)
+        if options["json"]:
+            self.stdout.write(json.dumps(reference_report(runs), ensure_ascii=False))
+        else:
+            for run in runs:
+                self.stdout.write(self._sentence(run))
+        if code := exit_code(runs):
+            sys.exit(code)
+
+    def _sentence(self, run: IngestRun) -> str:
+        told = _(
+            "%(source)s: %(read)s rows read, %(stored)s stored, %(same)s already there, %(bad)s rejected"
+        ) % {
+            "source": run.source,
+            "read": run.rows_read,
+            "stored": run.stored,
+            "same": run.duplicates,
+            "bad": run.rejected,
+        }
+        return f"{told}: {run.error}" if run.error else told

@@ -1,0 +1,227 @@
+"""Imports of reference data: list prices, instance type facts, interruption bands. One run per path.
+
+The rows of a run, its rejections and its run row are one database transaction: all are there or none. These
+runs leave the lake alone (`snapshots` stays empty), so readers of Spot prices do not notice them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from datetime import time as clock
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from apps.accounts.models import Organisation, User
+from apps.catalog.services import instance_types_store
+from apps.ingest.models import IngestRun, RejectedRow, RunKind, RunState
+from apps.prices.services import Placed, interruption_bands_store, list_prices_store
+from finops.frames.spot import Rejection
+from finops.providers.aws.documents import Document, documents
+from finops.providers.aws.files import instance_types_of, interruption_of, list_prices_of
+from finops.providers.aws.reading import Reading
+
+REJECTIONS_PER_INSERT = 2000
+Progress = Callable[[str], None]
+
+
+@dataclass
+class _Delivery:
+    """Everything that one path said."""
+
+    placed: list[Placed] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    ignored: Counter[str] = field(default_factory=Counter)
+    assumed: dict[str, str] = field(default_factory=dict)
+    files: int = 0
+    files_rejected: int = 0
+    bytes: int = 0
+
+    def add(self, document: Document, reading: Reading[Any]) -> None:
+        """Take over what one document said."""
+        self.files += 1
+        self.bytes += len(document.data)
+        self.placed += [Placed(document.name, row, value) for row, value in reading.rows]
+        self.rejections += [Rejection(document.name, *refused) for refused in reading.refused]
+        self.files_rejected += any(refused.row is None for refused in reading.refused)
+        self.ignored += reading.ignored
+        self.assumed |= reading.assumed
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    stored: int
+    duplicates: int
+    series: int
+    replaced: int = 0
+    conflicts: Sequence[Rejection] = ()
+    known_from: datetime | None = None
+    known_to: datetime | None = None
+
+
+def list_prices_import(
+    *,
+    path: str,
+    listed_on: date | None = None,
+    organisation: Organisation | None = None,
+    user: User | None = None,
+    progress: Progress = lambda _message: None,
+) -> IngestRun:
+    """On-demand list prices of a path; `listed_on` dates tables that carry no date of their own."""
+    started = time.monotonic()
+    delivery = _gather(path, lambda name, data: list_prices_of(name, data, listed_on=listed_on), progress)
+    return _run(
+        delivery,
+        lambda source: _store_list_prices(delivery, source),
+        what="list-prices",
+        path=path,
+        organisation=organisation,
+        user=user,
+        started=started,
+    )
+
+
+def instance_types_import(
+    *,
+    path: str,
+    organisation: Organisation | None = None,
+    user: User | None = None,
+    progress: Progress = lambda _message: None,
+) -> IngestRun:
+    """Instance type facts of a path with answers of `describe-instance-types`."""
+    started = time.monotonic()
+    delivery = _gather(path, instance_types_of, progress)
+    return _run(
+        delivery,
+        lambda source: _store_instance_types(delivery, source),
+        what="instance-types",
+        path=path,
+        organisation=organisation,
+        user=user,
+        started=started,
+    )
+
+
+def interruption_import(
+    *,
+    path: str,
+    as_of: date | None = None,
+    organisation: Organisation | None = None,
+    user: User | None = None,
+    progress: Progress = lambda _message: None,
+) -> IngestRun:
+    """Interruption bands of a path with files of the Spot Advisor; `as_of` is their date of publication."""
+    started = time.monotonic()
+    delivery = _gather(path, lambda name, data: interruption_of(name, data, as_of=as_of), progress)
+    return _run(
+        delivery,
+        lambda source: _store_bands(delivery, source),
+        what="interruption",
+        path=path,
+        organisation=organisation,
+        user=user,
+        started=started,
+    )
+
+
+def _gather(path: str, read: Callable[[str, bytes], Reading[Any]], progress: Progress) -> _Delivery:
+    delivery = _Delivery()
+    for document in documents(path):
+        reading: Reading[Any] = (
+            Reading.unreadable(document.problem) if document.problem else read(document.name, document.data)
+        )
+        delivery.add(document, reading)
+        progress(f"{document.name}: {len(reading.rows)} rows, {len(reading.refused)} refused")
+    return delivery
+
+
+def _store_list_prices(delivery: _Delivery, source: str) -> _Outcome:
+    result = list_prices_store(rows=delivery.placed, source=source)
+    dates = [item.value.key.effective_from for item in delivery.placed]
+    return _Outcome(
+        stored=result.stored,
+        duplicates=result.duplicates,
+        series=result.keys,
+        conflicts=[Rejection(c.file, c.row, "price", c.reason) for c in result.conflicts],
+        known_from=min(dates, default=None),
+        known_to=max(dates, default=None),
+    )
+
+
+def _store_instance_types(delivery: _Delivery, source: str) -> _Outcome:
+    stored = instance_types_store(facts=[item.value for item in delivery.placed], source=source)
+    return _Outcome(
+        stored=stored.new + stored.changed,
+        duplicates=stored.same,
+        replaced=stored.changed,
+        series=len({item.value.instance_type for item in delivery.placed}),
+    )
+
+
+def _store_bands(delivery: _Delivery, source: str) -> _Outcome:
+    result = interruption_bands_store(rows=delivery.placed, source=source)
+    days = [datetime.combine(item.value.as_of, clock.min, UTC) for item in delivery.placed]
+    return _Outcome(
+        stored=result.stored,
+        duplicates=result.duplicates,
+        series=result.keys,
+        conflicts=[Rejection(c.file, c.row, "r", c.reason) for c in result.conflicts],
+        known_from=min(days, default=None),
+        known_to=max(days, default=None),
+    )
+
+
+@transaction.atomic
+def _run(
+    delivery: _Delivery,
+    store: Callable[[str], _Outcome],
+    *,
+    what: str,
+    path: str,
+    organisation: Organisation | None,
+    user: User | None,
+    started: float,
+) -> IngestRun:
+    outcome = store(Path(path).name or path)
+    rejections = [*delivery.rejections, *outcome.conflicts]
+    used = outcome.stored + outcome.duplicates
+    refused = bool(rejections) and not used
+    run = IngestRun.objects.create(
+        organisation=organisation,
+        user=user,
+        kind=RunKind.FILES,
+        source=path[-1000:],
+        provider="aws",
+        options={"what": what, "ignored": dict(delivery.ignored), "assumed": delivery.assumed},
+        state=RunState.REFUSED if refused else RunState.FINISHED,
+        started_at=Now(),
+        finished_at=Now(),
+        files_done=delivery.files,
+        files_total=delivery.files,
+        files_rejected=delivery.files_rejected,
+        bytes_done=delivery.bytes,
+        bytes_total=delivery.bytes,
+        rows_seen=used + len(rejections),
+        rows_read=used + len(rejections),
+        stored=outcome.stored,
+        duplicates=outcome.duplicates,
+        rejected=len(rejections),
+        replaced=outcome.replaced,
+        series=outcome.series,
+        known_from=outcome.known_from,
+        known_to=outcome.known_to,
+        seconds=round(time.monotonic() - started, 3),
+        error=rejections[0].reason if refused else "",
+    )
+    RejectedRow.objects.bulk_create(
+        [RejectedRow(run=run, file=r.file, row=r.row, field=r.field, reason=r.reason) for r in rejections],
+        batch_size=REJECTIONS_PER_INSERT,
+    )
+    run.refresh_from_db()
+    return run
