@@ -1,13 +1,17 @@
-"""What every page's frame needs: navigation, theme, zone, organisation, age of the data."""
+"""What every page's frame needs: navigation, theme, who is reading, age of the data."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
+
+from apps.dashboard.freshness import data_age
 
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "offpeak_theme"
@@ -23,13 +27,39 @@ class NavItem(NamedTuple):
 
 # Only pages that exist; a later page adds its line.
 NAV: tuple[tuple[NavItem, ...], ...] = (
-    (
-        NavItem("market", "market", _("Market")),
-        NavItem("run", "run", _("Run")),
-    ),
+    (NavItem("market", "market", _("Market")), NavItem("run", "run", _("Run"))),
     (NavItem("data", "data", _("Data")),),
     (NavItem("settings", "settings", _("Settings")),),
 )
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """The reader as the frame shows them."""
+
+    name: str = ""
+    initials: str = ""
+    role_name: Any = ""
+    organisation_name: str = ""
+    zone: str = "UTC"
+
+
+def viewer_of(request: HttpRequest) -> Viewer:
+    """Name, role and organisation; costs no query behind the accounts middleware."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return Viewer(zone=timezone.get_current_timezone_name())
+    name = user.get_full_name()
+    words = [w for w in name.replace("@", " ").replace(".", " ").split() if w]
+    membership = getattr(request, "membership", None)
+    organisation = getattr(request, "organisation", None)
+    return Viewer(
+        name=name,
+        initials="".join(w[0] for w in words[:2]).upper(),
+        role_name=membership.get_role_display() if membership else "",
+        organisation_name=organisation.name if organisation else "",
+        zone=timezone.get_current_timezone_name(),
+    )
 
 
 def theme_of(request: HttpRequest) -> str:
@@ -44,11 +74,10 @@ def theme_of(request: HttpRequest) -> str:
 
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Context processor of the page frame; what costs a query is lazy."""
-    from apps.dashboard.freshness import data_age
-
     return {
         "nav": NAV,
         "theme": theme_of(request),
+        "viewer": viewer_of(request),
         "data_age": SimpleLazyObject(lambda: data_age(request)),
         "offpeak_version": settings.OFFPEAK_VERSION,
     }

@@ -79,6 +79,7 @@ TEMPLATES = [
                 "django.template.context_processors.i18n",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "apps.dashboard.context.frame",
             ],
         },
     }
@@ -118,6 +119,11 @@ USE_I18N = True
 STATIC_URL = "static/"
 STATIC_ROOT = OFFPEAK_HOME / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "apps.dashboard.finders.PlotlyFinder",
+]
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
