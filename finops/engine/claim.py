@@ -199,9 +199,9 @@ def check_claim(
     if np.isfinite(ratio) and count >= config.min_weeks:
         picks = random.multinomial(len(book), np.full(len(book), 1 / len(book)), config.resamples)
         bounds = _interval(
-            np.float64(ratio), used.drawn(picks.astype(np.float64), draws.astype(np.float64)), count
+            np.array([ratio]), used.drawn(picks.astype(np.float64), draws.astype(np.float64))[:, None], count
         )
-        low, high = float(bounds[0]), float(bounds[1])
+        low, high = float(bounds[0][0]), float(bounds[1][0])
     verdict = _verdict(claim, low, high)
     judged = [one for one in verdicts if one != "cannot judge"]
     return ClaimResult(
