@@ -60,7 +60,17 @@ def products() -> tuple[Product, ...]:
     """The whole table, in the order of the file."""
     with _TABLE.open(newline="", encoding="utf-8") as handle:
         return tuple(
-            Product(**{**row, "as_of": date.fromisoformat(row["as_of"])}) for row in csv.DictReader(handle)
+            Product(
+                provider=row["provider"],
+                text=row["text"],
+                operating_system=row["operating_system"],
+                licence=row["licence"],
+                software=row["software"],
+                network=row["network"],
+                as_of=date.fromisoformat(row["as_of"]),
+                source=row["source"],
+            )
+            for row in csv.DictReader(handle)
         )
 
 
