@@ -162,3 +162,18 @@ def query(context: Context, **changes: Any) -> str:
         else:
             params[key] = [str(v) for v in value] if isinstance(value, list | tuple) else [str(value)]
     return "?" + urlencode(params, doseq=True) if params else context["request"].path
+
+
+@register.simple_tag(takes_context=True)
+def sort_head(
+    context: Context, key: str, title: str, current: str, *, num: bool = False, only_l: bool = False
+) -> SafeString:
+    """A column head whose sort is a link; the current one says so."""
+    classes = " ".join(name for name, on in (("num", num), ("only-l", only_l)) if on)
+    return format_html(
+        '<th scope="col" class="{}"{}><a href="{}">{}</a></th>',
+        classes,
+        mark_safe(' aria-sort="ascending"') if key == current else "",
+        query(context, sort=key),
+        title,
+    )

@@ -1,0 +1,115 @@
+"""The moment that a page answers for, and how old its prices are.
+
+History that ended long ago (the demo data) must not be answered as if it were today: then the moment is the
+newest known instant, and every page says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.core.cache import cache
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from apps.dashboard import format as fmt
+from apps.ingest.selectors import current_snapshots, lake
+from finops.lake import SPOT_KNOWN
+
+FRESH = timedelta(hours=1)  # a live feed is polled more often than that
+LIVE = timedelta(hours=24)  # later than this after the newest price, "now" means nothing
+_NEWEST = f"SELECT max(known_to), min(known_from) FROM {SPOT_KNOWN}"  # noqa: S608 - a constant of ours
+
+
+@dataclass(frozen=True)
+class Moment:
+    """`at`: what the page answers for; `newest`: the end of the known prices; `past`: not the present."""
+
+    at: datetime
+    newest: datetime
+    oldest: datetime
+    now: datetime
+    asked: bool
+
+    @property
+    def past(self) -> bool:
+        """Whether the page has to say that it does not answer for the present."""
+        return self.asked or self.now - self.newest > LIVE
+
+
+@dataclass(frozen=True)
+class DataAge:
+    """What the top bar shows: state is the class of the dot (fresh, late, none)."""
+
+    state: str
+    text: str
+
+
+def snapshot_key(snapshots: dict[str, int]) -> str:
+    """The part of a cache key that names the data."""
+    return "-".join(str(snapshots[table]) for table in sorted(snapshots))
+
+
+def known_range(snapshots: dict[str, int]) -> tuple[datetime, datetime] | None:
+    """First and last instant with a known price; None when nothing is loaded. Cached by snapshot."""
+    if not snapshots:
+        return None
+    key = f"face:known:{snapshot_key(snapshots)}"
+    found: tuple[datetime, datetime] | None = cache.get(key)
+    if found is None:
+        con = lake().connect(snapshots)
+        try:
+            row = con.execute(_NEWEST).fetchone()
+        finally:
+            con.close()
+        if row is None or row[0] is None:
+            return None
+        found = (row[1].astimezone(UTC), row[0].astimezone(UTC))
+        cache.set(key, found, 24 * 3600)
+    return found
+
+
+def snapshots_of(request: HttpRequest) -> dict[str, int]:
+    """The snapshots that this whole request reads: looked up once, so that a page is of one state."""
+    if not hasattr(request, "_snapshots"):
+        request._snapshots = current_snapshots()  # type: ignore[attr-defined]
+    found: dict[str, int] = request._snapshots  # type: ignore[attr-defined]
+    return found
+
+
+def parse_at(text: str) -> datetime | None:
+    """An instant from the address, UTC where it names no offset; None when it is none."""
+    try:
+        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def moment_of(request: HttpRequest, now: datetime | None = None) -> Moment | None:
+    """The moment of this page; None when no prices are loaded."""
+    known = known_range(snapshots_of(request))
+    if known is None:
+        return None
+    oldest, newest = known
+    present = now or datetime.now(UTC)
+    asked = parse_at(request.GET.get("at", ""))
+    if asked is not None:
+        return Moment(min(asked, present), newest, oldest, present, True)
+    return Moment(newest if present - newest > LIVE else present, newest, oldest, present, False)
+
+
+def data_age(request: HttpRequest) -> DataAge:
+    """Age of the prices for the top bar."""
+    known = known_range(snapshots_of(request))
+    if known is None:
+        return DataAge("none", _("No prices yet"))
+    newest, now, lang = known[1], datetime.now(UTC), get_language() or "en"
+    if now - newest > LIVE:
+        day = fmt.day(newest, timezone.get_current_timezone(), lang, year=True)
+        return DataAge("late", _("Prices end %(day)s") % {"day": day})
+    text = _("Prices %(age)s") % {"age": fmt.age(newest, now, lang)}
+    return DataAge("" if now - newest <= FRESH else "late", text)

@@ -1,0 +1,1 @@
+"""From facts and documents to what the templates write: sentences, rows, figures."""
