@@ -26,9 +26,12 @@ class FactsStored:
     same: int
 
 
-def instance_types_store(*, facts: Sequence[InstanceTypeFacts], source: str) -> FactsStored:
-    """Add types and replace facts that differ; of two entries for one type in a delivery the last one
-    counts.
+def instance_types_store(
+    *, facts: Sequence[InstanceTypeFacts], source: str, replace: bool = True
+) -> FactsStored:
+    """Add types and, with `replace`, take over facts that differ.
+
+    Of two entries for one type in a delivery the last one counts.
     """
     given = {(fact.provider, fact.instance_type): fact for fact in facts}
     with transaction.atomic():
@@ -43,7 +46,7 @@ def instance_types_store(*, facts: Sequence[InstanceTypeFacts], source: str) -> 
             row = stored.get(key)
             if row is None:
                 new.append(_set(InstanceType(provider=fact.provider, name=fact.instance_type), fact, source))
-            elif _differs(row, fact):
+            elif replace and _differs(row, fact):
                 changed.append(_set(row, fact, source))
         InstanceType.objects.bulk_create(new, batch_size=_BATCH)
         for row in changed:

@@ -8,18 +8,28 @@ altogether: which of the two came first in the file says nothing about which is 
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.db import connection, transaction
 
+from apps.catalog.services import instance_types_store
+from finops.frames.instance_types import InstanceTypeFacts
 from finops.frames.interruption import InterruptionBand
-from finops.frames.list_prices import ListPrice
+from finops.frames.list_prices import SHARED, ListPrice, ListPriceKey
+from finops.frames.products import operating_system, usual_licence
+from finops.providers.aws.interruption import band_of_label
 
 # "list" in ASCII: two imports of list prices or bands take turns, so ids grow in the order of commits.
 _STORE_LOCK = 0x6C697374
+# 20,000 rows of nine texts are about 2 MB a statement.
+_BATCH = 20_000
 
 
 class Placed(NamedTuple):
@@ -107,14 +117,10 @@ def _band_cells(band: InterruptionBand) -> Iterable[Any]:
         *band[:4],
         band.as_of.isoformat(),
         band.low,
-        _or_null(band.high),
+        band.high,
         band.label,
-        _or_null(band.saving_share),
+        band.saving_share,
     )
-
-
-def _or_null(value: object) -> object:
-    return "\\N" if value is None else value
 
 
 def _store(
@@ -144,10 +150,7 @@ def _store(
         definitions = ", ".join(f"{name} {kind}" for name, kind in columns)
         cursor.execute("DROP TABLE IF EXISTS incoming")
         cursor.execute(f"CREATE TEMP TABLE incoming (place integer, {definitions}) ON COMMIT DROP")
-        cursor.cursor.copy_expert(
-            f"COPY incoming (place, {names}) FROM STDIN WITH (FORMAT csv, NULL '\\N')",
-            _as_csv([i, *cells_of(item.value)] for i, item in enumerate(placed)),
-        )
+        _fill(cursor, columns, [list(cells_of(item.value)) for item in placed])
         cursor.execute(
             f"SELECT place, {differs}, {shown} FROM incoming JOIN {table} AS stored ON {same_key}"  # noqa: S608
         )
@@ -199,8 +202,96 @@ def _sift(
     return kept, result
 
 
-def _as_csv(rows: Iterable[Sequence[Any]]) -> io.StringIO:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
-    buffer.seek(0)
-    return buffer
+def _fill(cursor: Any, columns: tuple[tuple[str, str], ...], rows: Sequence[Sequence[Any]]) -> None:
+    """Arrays through `unnest`: one statement a batch, the same with either PostgreSQL driver."""
+    names = ", ".join(name for name, _ in columns)
+    casts = ", ".join(f"{name}::{kind}" for name, kind in columns)
+    arrays = ", ".join("%s::text[]" for _ in columns)
+    for first in range(0, len(rows), _BATCH):
+        batch = rows[first : first + _BATCH]
+        cells = [[None if row[i] is None else str(row[i]) for row in batch] for i in range(len(columns))]
+        cursor.execute(
+            f"INSERT INTO incoming (place, {names}) SELECT place - 1 + %s, {casts} "  # noqa: S608
+            f"FROM unnest({arrays}) WITH ORDINALITY AS given ({names}, place)",
+            [first, *cells],
+        )
+
+
+@transaction.atomic
+def demo_reference_load() -> dict[str, int]:
+    """Load the reference data of the demo (`fixtures/reference`, sources in fixtures/README.md); a repeat
+    changes nothing.
+
+    Returns how many rows each table had added.
+    """
+    folder = Path(settings.BASE_DIR) / "fixtures" / "reference"
+    stored = {"list_prices": 0, "interruption_bands": 0}
+    for source, prices in _by_source(folder / "aws_on_demand_prices.csv", _demo_price):
+        stored["list_prices"] += list_prices_store(rows=prices, source=source).stored
+    for source, bands in _by_source(folder / "aws_interruption_bands_2025-06.csv", _demo_band):
+        stored["interruption_bands"] += interruption_bands_store(rows=bands, source=source).stored
+    new = 0
+    for source, facts in _by_source(folder / "aws_instance_types.csv", _demo_facts):
+        new += instance_types_store(facts=[item.value for item in facts], source=source, replace=False).new
+    return {**stored, "instance_types": new}
+
+
+def _by_source(file: Path, row_of: Callable[[dict[str, str]], Any]) -> Iterator[tuple[str, list[Placed]]]:
+    grouped: dict[str, list[Placed]] = defaultdict(list)
+    with file.open(newline="", encoding="utf-8") as handle:
+        for number, row in enumerate(csv.DictReader(handle), start=1):
+            grouped[row["source"]].append(Placed(file.name, number, row_of(row)))
+    yield from grouped.items()
+
+
+def _demo_price(row: dict[str, str]) -> ListPrice:
+    system = operating_system(row["operating_system"])
+    listed = datetime.fromisoformat(row["effective_from"]).replace(tzinfo=UTC)
+    key = ListPriceKey(
+        "aws",
+        row["region"],
+        row["instance_type"],
+        system,
+        usual_licence(system),
+        SHARED,
+        row["currency"],
+        listed,
+    )
+    return ListPrice(key, Decimal(row["price"]))
+
+
+def _demo_band(row: dict[str, str]) -> InterruptionBand:
+    limits = band_of_label(row["label"])
+    if limits is None:
+        raise ValueError(f"no band: {row['label']}")
+    return InterruptionBand(
+        provider="aws",
+        region=row["region"],
+        instance_type=row["instance_type"],
+        operating_system=operating_system(row["operating_system"]),
+        as_of=date.fromisoformat(row["as_of"]),
+        low=limits[0],
+        high=limits[1],
+        label=row["label"],
+        saving_share=Decimal(row["saving_pct"]) / 100,
+    )
+
+
+def _demo_facts(row: dict[str, str]) -> InstanceTypeFacts:
+    return InstanceTypeFacts(
+        provider="aws",
+        instance_type=row["instance_type"],
+        vcpus=int(row["vcpus"]),
+        memory_mib=int(row["memory_mib"]),
+        architectures=tuple(row["architectures"].split(" ")),
+        gpu_manufacturer=row["gpu_manufacturer"],
+        gpu_name=row["gpu_name"],
+        gpu_count=int(row["gpu_count"]),
+        gpu_memory_mib=int(row["gpu_memory_mib"]) if row["gpu_memory_mib"] else None,
+        accelerator_manufacturer=row["accelerator_manufacturer"],
+        accelerator_name=row["accelerator_name"],
+        accelerator_count=int(row["accelerator_count"]),
+        bare_metal=row["bare_metal"] == "true",
+        hypervisor=row["hypervisor"],
+        network_mbps=int(row["network_mbps"]) if row["network_mbps"] else None,
+    )
