@@ -13,8 +13,10 @@ import random
 import time
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote as url_quote
@@ -36,6 +38,7 @@ from sqlalchemy.pool import NullPool
 
 from finops.lake.duck import Limits, close_outside, open_duckdb
 from finops.lake.errors import LakeConflictError, LakeError, SnapshotMissingError
+from finops.lake.filters import all_of, equals
 from finops.lake.sql import name, quote, row_filter_sql
 from finops.lake.tables import TABLES, TableSpec
 
@@ -96,6 +99,7 @@ class Lake:
                 uri=url.render_as_string(hide_password=False),
                 warehouse=str(folder),
                 pool_pre_ping="true",
+                **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"},
             )
             lake = cls(catalog, folder, Limits(memory=memory_limit, threads=threads, spill=folder / ".spill"))
             lake._create_tables()
@@ -314,6 +318,54 @@ class Lake:
         except BaseException:
             self.discard_files(files)
             raise
+
+    def compact(self, table: str, snapshot_id: int, *, files: int) -> tuple[int, int]:
+        """Write partitions of more than `files` files anew as one file each.
+
+        Returns the snapshot to read from now on and the number of partitions joined; the rows stay the same.
+        """
+        spec = TABLES[table]
+        plan = self._catalog.load_table(table).scan(snapshot_id=snapshot_id).plan_files()
+        sizes = Counter(tuple(task.file.partition[i] for i in range(len(spec.partition_by))) for task in plan)
+        many = sorted(partition for partition, count in sizes.items() if count > files)
+        for partition in many:
+            only = all_of(*(equals(c, v) for c, v in zip(spec.partition_by, partition, strict=True)))
+            with open_duckdb(self.limits) as con:
+                self.add_views(con, {table: snapshot_id}, filters={table: only})
+                written = self.write_files(con, table, table, [partition])
+            snapshot_id = self._commit_or_discard(table, written, only)
+        return snapshot_id, len(many)
+
+    def expire(self, *, older_than: datetime, keep: set[int]) -> int:
+        """Forget snapshots made before `older_than` but `keep` and the current ones; then their files.
+
+        A file goes when no snapshot that is left names it and it is older than `older_than` itself, so that
+        what another process has written and not committed yet stays. Returns the number of snapshots
+        forgotten.
+        """
+        forgotten = 0
+        limit = int(older_than.timestamp() * 1000)
+        for table in TABLES:
+            loaded = self._catalog.load_table(table)
+            current = loaded.current_snapshot()
+            heads = keep | ({current.snapshot_id} if current else set())
+            old = [
+                s.snapshot_id
+                for s in loaded.snapshots()
+                if s.timestamp_ms < limit and s.snapshot_id not in heads
+            ]
+            if old:
+                loaded.maintenance.expire_snapshots().by_ids(old).commit()
+                forgotten += len(old)
+                self._remove_orphans(table, before=older_than.timestamp())
+        return forgotten
+
+    def _remove_orphans(self, table: str, *, before: float) -> None:
+        loaded = self._catalog.load_table(table)
+        named = {file for s in loaded.snapshots() for file in self.files(table, s.snapshot_id)}
+        for path in (self.warehouse / table.replace(".", "/") / "data").rglob("*.parquet"):
+            if str(path) not in named and path.stat().st_mtime < before:
+                path.unlink()
 
     def rollback(self, table: str, snapshot_id: int | None) -> bool:
         """Make `snapshot_id` current again, or empty the table for None; False when it is already so.

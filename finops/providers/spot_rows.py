@@ -2,8 +2,8 @@
 
 A provider hands over columns named by `FIELDS`, as text or already typed; here texts become decimals and
 instants, labels become series, and what is no price becomes a rejection with its record, field and reason.
-Nothing is rounded and nothing is guessed: a price with more decimals than the lake holds and a time without
-an offset are rejected. Work is done once per distinct text or label combination, which is what makes a million
+Nothing is rounded, nothing is guessed: a price with more decimals than the lake holds and a time without an
+offset are rejected. Work is done once per distinct text or label combination, which is what makes a million
 rows a matter of seconds.
 """
 
@@ -99,7 +99,7 @@ class SpotContext:
 
 
 def parse_price(text: str) -> int:
-    """The price in ten-billionths. Raises Reject unless it is an exact decimal above zero that the lake holds.
+    """The price in ten-billionths. Raises Reject unless it is an exact decimal above zero the lake holds.
 
     >>> parse_price("0.0416"), parse_price("1e-3")
     (416000000, 10000000)

@@ -1,0 +1,71 @@
+"""Upkeep: runs whose worker is gone, many small files, snapshots nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db.models.functions import Now
+
+from apps.ingest import locks, selectors
+from apps.ingest.models import IngestRun, RunKind, RunState
+from apps.ingest.services.imports import lake_reconcile
+from finops.lake import SPOT_CHANGES
+
+# A run writes its heartbeat every second while it reads; a lock that is free for longer means its worker is
+# gone.
+SILENT = timedelta(seconds=30)
+# Live polling adds a file a month and region each time: 20 files of a partition plan and read in 5 ms.
+SMALL_FILES = 20
+KEEP_SNAPSHOTS = timedelta(days=30)
+
+# Apps above add a function that gives the snapshot ids their stored answers cite: those are never expired.
+cited_snapshots: list[Callable[[], set[int]]] = []
+
+
+def runs_reconcile(*, now: datetime) -> int:
+    """End the runs whose worker died as failed; returns how many. What they committed is undone."""
+    ended = 0
+    for run in IngestRun.objects.filter(state=RunState.RUNNING, heartbeat_at__lt=now - SILENT):
+        with locks.run_lock(run.pk) as free:
+            if free:
+                ended += IngestRun.objects.filter(pk=run.pk, state=RunState.RUNNING).update(
+                    state=RunState.FAILED,
+                    phase="",
+                    finished_at=Now(),
+                    error="the process that did this run ended before it was done; nothing of it was stored",
+                )
+    with locks.import_lock():
+        lake_reconcile()
+    return ended
+
+
+def lake_compact() -> int:
+    """Join the files of partitions that have many; returns how many partitions. The rows stay the same."""
+    with locks.import_lock():
+        lake_reconcile()
+        lake, snapshots = selectors.lake(), selectors.current_snapshots()
+        if SPOT_CHANGES not in snapshots:
+            return 0
+        new, joined = lake.compact(SPOT_CHANGES, snapshots[SPOT_CHANGES], files=SMALL_FILES)
+        if joined:
+            IngestRun.objects.create(
+                kind=RunKind.UPKEEP,
+                source="compaction",
+                provider="aws",
+                state=RunState.FINISHED,
+                started_at=Now(),
+                finished_at=Now(),
+                files_done=joined,
+                snapshots={**snapshots, SPOT_CHANGES: new},
+            )
+        return joined
+
+
+def lake_expire(*, now: datetime) -> int:
+    """Forget snapshots older than a month that no stored answer cites, and their files; returns how many."""
+    keep = set(selectors.current_snapshots().values())
+    for cited in cited_snapshots:
+        keep |= cited()
+    with locks.import_lock():
+        return selectors.lake().expire(older_than=now - KEEP_SNAPSHOTS, keep=keep)
