@@ -6,19 +6,16 @@ from dataclasses import dataclass
 
 from django.core.cache import cache
 
-from apps.dashboard.freshness import snapshot_key
+from apps.dashboard.caching import DAY, cache_key
 from apps.ingest.selectors import lake
-from finops.lake import SPOT_KNOWN
+from finops.lake import SPOT_CHANGES
 
-_CHOICES = (
-    "SELECT provider, region, instance_type, product, count(DISTINCT zone_key) AS zones, "  # noqa: S608
-    f"max(known_to) FROM {SPOT_KNOWN} GROUP BY ALL"
-)
+_CHOICES = f"SELECT provider, region, instance_type, product, count(*) FROM {SPOT_CHANGES} GROUP BY ALL"  # noqa: S608
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Distinct (provider, region, type, product, zones) rows of the loaded history."""
+    """Distinct (provider, region, type, product, changes) rows of the loaded history."""
 
     rows: tuple[tuple[str, str, str, str, int], ...]
 
@@ -37,11 +34,11 @@ class Choices:
         return sorted({row[3].removesuffix(" (Amazon VPC)") for row in self.rows})
 
     def default_type(self) -> str:
-        """The type known in most zones; ties by name, so that the first page is always the same."""
-        zones: dict[str, int] = {}
+        """The type whose price changes most often; ties by name, so that the first page is always the same."""
+        changes: dict[str, int] = {}
         for _, _, kind, _, count in self.rows:
-            zones[kind] = zones.get(kind, 0) + count
-        return min(zones, key=lambda kind: (-zones[kind], kind)) if zones else ""
+            changes[kind] = changes.get(kind, 0) + count
+        return min(changes, key=lambda kind: (-changes[kind], kind)) if changes else ""
 
     def default_product(self) -> str:
         """Linux where it is loaded."""
@@ -53,7 +50,7 @@ def choices(snapshots: dict[str, int]) -> Choices:
     """The choices of this state of the lake."""
     if not snapshots:
         return Choices(())
-    key = f"face:choices:{snapshot_key(snapshots)}"
+    key = cache_key("choices", snapshots)
     rows = cache.get(key)
     if rows is None:
         con = lake().connect(snapshots)
@@ -61,5 +58,5 @@ def choices(snapshots: dict[str, int]) -> Choices:
             rows = tuple(tuple(row[:5]) for row in con.execute(_CHOICES).fetchall())
         finally:
             con.close()
-        cache.set(key, rows, 24 * 3600)
+        cache.set(key, rows, DAY)
     return Choices(rows)

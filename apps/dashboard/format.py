@@ -127,7 +127,9 @@ def zone_name(moment: datetime, zone: tzinfo) -> str:
     return name
 
 
-def day(moment: datetime, zone: tzinfo = UTC, lang: str = "en", *, year: bool = False, weekday: bool = False) -> str:
+def day(
+    moment: datetime, zone: tzinfo = UTC, lang: str = "en", *, year: bool = False, weekday: bool = False
+) -> str:
     """`6 Mar`, `Fri 6 Mar`, `6 Mar 2020`; `3月6日`, `3月6日 周五`, `2020年3月6日`."""
     local = moment.astimezone(zone)
     if is_zh(lang):

@@ -16,17 +16,25 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from apps.dashboard import format as fmt
+from apps.dashboard.caching import DAY, cache_key
 from apps.ingest.selectors import current_snapshots, lake
 from finops.lake import SPOT_KNOWN
 
 FRESH = timedelta(hours=1)  # a live feed is polled more often than that
 LIVE = timedelta(hours=24)  # later than this after the newest price, "now" means nothing
-_NEWEST = f"SELECT max(known_to), min(known_from) FROM {SPOT_KNOWN}"  # noqa: S608 - a constant of ours
+# Regions end at different minutes: the common end is the last instant at which each of them has a price.
+_NEWEST = (
+    f"WITH ends AS (SELECT provider, region, max(known_to) AS last, min(known_from) AS first FROM {SPOT_KNOWN} "  # noqa: S608
+    "GROUP BY ALL) SELECT min(first), max(last), min(last) FILTER (last > (SELECT max(last) FROM ends) - "
+    "INTERVAL 24 HOUR) FROM ends"
+)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """`at`: what the page answers for; `newest`: the end of the known prices; `past`: not the present."""
+    """`at`: what the page answers for, at most the last instant that is known everywhere; `newest`: the end of
+    the known prices; `past`: not the present.
+    """
 
     at: datetime
     newest: datetime
@@ -48,27 +56,22 @@ class DataAge:
     text: str
 
 
-def snapshot_key(snapshots: dict[str, int]) -> str:
-    """The part of a cache key that names the data."""
-    return "-".join(str(snapshots[table]) for table in sorted(snapshots))
-
-
-def known_range(snapshots: dict[str, int]) -> tuple[datetime, datetime] | None:
-    """First and last instant with a known price; None when nothing is loaded. Cached by snapshot."""
+def known_range(snapshots: dict[str, int]) -> tuple[datetime, datetime, datetime] | None:
+    """First and last instant with a known price and the last common one; None when nothing is loaded."""
     if not snapshots:
         return None
-    key = f"face:known:{snapshot_key(snapshots)}"
-    found: tuple[datetime, datetime] | None = cache.get(key)
+    key = cache_key("known", snapshots)
+    found: tuple[datetime, datetime, datetime] | None = cache.get(key)
     if found is None:
         con = lake().connect(snapshots)
         try:
             row = con.execute(_NEWEST).fetchone()
         finally:
             con.close()
-        if row is None or row[0] is None:
+        if row is None or row[2] is None:
             return None
-        found = (row[1].astimezone(UTC), row[0].astimezone(UTC))
-        cache.set(key, found, 24 * 3600)
+        found = (row[0].astimezone(UTC), row[1].astimezone(UTC), row[2].astimezone(UTC))
+        cache.set(key, found, DAY)
     return found
 
 
@@ -94,12 +97,12 @@ def moment_of(request: HttpRequest, now: datetime | None = None) -> Moment | Non
     known = known_range(snapshots_of(request))
     if known is None:
         return None
-    oldest, newest = known
+    oldest, newest, common = known
     present = now or datetime.now(UTC)
     asked = parse_at(request.GET.get("at", ""))
     if asked is not None:
         return Moment(min(asked, present), newest, oldest, present, True)
-    return Moment(newest if present - newest > LIVE else present, newest, oldest, present, False)
+    return Moment(min(common, present), newest, oldest, present, False)
 
 
 def data_age(request: HttpRequest) -> DataAge:

@@ -211,7 +211,8 @@ def market_facts(
     rows = [row for row, _ in made if row.mean is not None]
     least = min((row.mean for row in rows if row.mean is not None), default=None)
     ranked = sorted(
-        (_above(row, least) for row in rows), key=lambda r: (r.now is None, r.now or 0.0, r.mean or 0.0, r.zone)
+        (_above(row, least) for row in rows),
+        key=lambda r: (r.now is None, r.now or 0.0, r.mean or 0.0, r.zone),
     )
     weekly = {row.zone: means for row, means in made if row.mean is not None}
     weeks, dearest = _dearest(weekly)

@@ -96,7 +96,8 @@ def week_map(relative: Sequence[float | None], days: Sequence[str]) -> Figure:
         raise ValueError("a week has 168 hours")
     reach = week_reach(relative)
     rows = [
-        [None if r is None else round((r - 1) * 100, 3) for r in relative[24 * d : 24 * d + 24]] for d in range(7)
+        [None if r is None else round((r - 1) * 100, 3) for r in relative[24 * d : 24 * d + 24]]
+        for d in range(7)
     ]
     names = ("d-3", "d-2", "d-1", "d0", "d1", "d2", "d3")
     layout = base_layout(right=8, height=230)

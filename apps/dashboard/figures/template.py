@@ -133,7 +133,9 @@ def time_axis(start: datetime, end: datetime, zone: tzinfo, lang: str, at_most: 
 
 def value_axis(low: float, high: float, step: float) -> dict[str, Any]:
     """Values up the side: hairline grid, at most about five lines."""
-    decimals = max(2, -_floor_log10(step) + (1 if str(step).rstrip("0").endswith("25") else 0)) if step < 1 else 0
+    decimals = (
+        max(2, -_floor_log10(step) + (1 if str(step).rstrip("0").endswith("25") else 0)) if step < 1 else 0
+    )
     return {
         "range": [low, high], "dtick": step, "tick0": low, "tickformat": f".{decimals}f", "gridcolor": "@line",
         "gridwidth": 1, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True,

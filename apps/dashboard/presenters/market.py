@@ -144,7 +144,10 @@ def _change_note(facts: MarketFacts, days: int) -> str:
     if not facts.changes or not zones:
         return _("none in this period")
     hours = days * 24 * zones / facts.changes
-    return _("%(zones)d zones · a change every %(hours)s h each") % {"zones": zones, "hours": fmt.number(hours)}
+    return _("%(zones)d zones · a change every %(hours)s h each") % {
+        "zones": zones,
+        "hours": fmt.number(hours),
+    }
 
 
 def dearest_finding(facts: MarketFacts) -> str:
@@ -183,7 +186,9 @@ def price_chart(facts: MarketFacts, instance_type: str, zone: tzinfo) -> dict[st
     """Frame of the chart of change points."""
     drawn = lines(facts)
     start = axis_start(drawn)
-    measure = _("Spot price of %(type)s, %(currency)s per hour, every change; the axis starts at %(start)s") % {
+    measure = _(
+        "Spot price of %(type)s, %(currency)s per hour, every change; the axis starts at %(start)s"
+    ) % {
         "type": instance_type,
         "currency": fmt.currency_word(facts.currency, lang()),
         "start": fmt.number(start, 2) if start is not None else fmt.UNKNOWN,
@@ -288,4 +293,6 @@ def bars(facts: MarketFacts) -> list[Bar]:
         Bar(zone, "best" if zone == best else "", f"{price / longest * 100:.2f}", price, share)
         for zone, price, share in spot[:MAX_LINES]
     ]
-    return made + [Bar(label, "list", f"{price / longest * 100:.2f}", price, share) for label, price, share in lists]
+    return made + [
+        Bar(label, "list", f"{price / longest * 100:.2f}", price, share) for label, price, share in lists
+    ]

@@ -93,7 +93,9 @@ def day(value: datetime | str | None, form: str = "year") -> str:
     at = _moment(value)
     if at is None:
         return fmt.UNKNOWN
-    return fmt.day(at, timezone.get_current_timezone(), _lang(), year="year" in form, weekday="weekday" in form)
+    return fmt.day(
+        at, timezone.get_current_timezone(), _lang(), year="year" in form, weekday="weekday" in form
+    )
 
 
 @register.filter
@@ -122,7 +124,9 @@ def figure_json(figure: dict[str, Any], element_id: str) -> SafeString:
     body = orjson.dumps(figure, option=orjson.OPT_SERIALIZE_NUMPY).decode()
     safe = body.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return format_html(
-        '<script type="application/json" id="{}">{}</script>', element_id, mark_safe(safe)  # noqa: S308
+        '<script type="application/json" id="{}">{}</script>',
+        element_id,
+        mark_safe(safe),  # noqa: S308
     )
 
 

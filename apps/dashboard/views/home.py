@@ -44,7 +44,9 @@ def appearance(request: HttpRequest) -> HttpResponse:
         user_preferences_update(user=cast(SignedInRequest, request).user, **values)
     response = HttpResponseRedirect(safe_next(request, reverse("dashboard:home")))
     if "theme" in values:
-        response.set_cookie(THEME_COOKIE, values["theme"], max_age=YEAR, samesite="Lax", secure=request.is_secure())
+        response.set_cookie(
+            THEME_COOKIE, values["theme"], max_age=YEAR, samesite="Lax", secure=request.is_secure()
+        )
     if "language" in values:
         response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax")
     return response

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -18,6 +17,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.access import access
 from apps.accounts.roles import Action
 from apps.dashboard import freshness, market
+from apps.dashboard.caching import DAY, cache_key
 from apps.dashboard.catalogue import Choices, choices
 from apps.dashboard.presenters import market as words
 from apps.dashboard.words import lang, listed
@@ -27,7 +27,15 @@ from finops.text.csv_cells import Column, csv_lines
 
 PROVIDER = "aws"
 CLAIM_REGION = "us-east-1"
-ZONES = ("UTC", "America/New_York", "America/Los_Angeles", "Europe/Berlin", "Europe/London", "Asia/Shanghai", "Asia/Tokyo")
+ZONES = (
+    "UTC",
+    "America/New_York",
+    "America/Los_Angeles",
+    "Europe/Berlin",
+    "Europe/London",
+    "Asia/Shanghai",
+    "Asia/Tokyo",
+)
 CACHE_SECONDS = 3600
 RAMP = ("d-3", "d-2", "d-1", "d0", "d1", "d2", "d3")
 SORTS = {
@@ -54,7 +62,9 @@ class Filters:
         self.type = get.get("type", "") if get.get("type") in known.types else known.default_type()
         available = known.regions(self.type)
         self.regions = [r for r in get.getlist("region") if r in available] or available[:4]
-        self.product = get.get("product", "") if get.get("product") in known.products else known.default_product()
+        self.product = (
+            get.get("product", "") if get.get("product") in known.products else known.default_product()
+        )
         days = get.get("days", "")
         self.days = int(days) if days.isdecimal() and int(days) in market.PERIODS else 92
         own = timezone.get_current_timezone_name()
@@ -78,7 +88,9 @@ class Filters:
 
     def key(self) -> str:
         """What the region's content depends on."""
-        return "|".join([self.type, ",".join(self.regions), self.product, str(self.days), self.zone, self.sort])
+        return "|".join(
+            [self.type, ",".join(self.regions), self.product, str(self.days), self.zone, self.sort]
+        )
 
 
 @access(Action.VIEW)
@@ -109,11 +121,10 @@ def _region(
 ) -> dict[str, str]:
     """Heading and content, from the cache: they depend on data, filters, language and zone, not on the reader."""
     at = _minute(moment)
-    raw = "|".join(
-        [freshness.snapshot_key(snapshots), filters.key(), at.isoformat(), lang(), str(moment.past),
-         request.GET.urlencode(), timezone.get_current_timezone_name()]
+    key = cache_key(
+        "market", snapshots, filters.key(), at.isoformat(), lang(), moment.past, request.GET.urlencode(),
+        timezone.get_current_timezone_name(),
     )  # fmt: skip
-    key = "face:market:" + hashlib.sha256(raw.encode()).hexdigest()
     found: dict[str, str] | None = cache.get(key)
     if found is None:
         context = _context(filters, moment, at, snapshots)
@@ -136,21 +147,27 @@ def _facts(filters: Filters, at: datetime, snapshots: dict[str, int]) -> market.
             provider=PROVIDER, region=region, product=filters.product, at=at, instance_types=[filters.type]
         ).get(filters.type)
         if price is not None:
-            prices[region] = market.Listed(float(price.price), price.listed_on, price.later_prices, price.source)
+            prices[region] = market.Listed(
+                float(price.price), price.listed_on, price.later_prices, price.source
+            )
     return market.market_facts(
         loaded.book, at=at, days=filters.days, zone=filters.zone, names=loaded.zone_names, listed=prices
     )
 
 
-def _claim(filters: Filters, at: datetime, snapshots: dict[str, int], known: Choices) -> dict[str, Any] | None:
+def _claim(
+    filters: Filters, at: datetime, snapshots: dict[str, int], known: Choices
+) -> dict[str, Any] | None:
     regions = known.regions()
     region = CLAIM_REGION if CLAIM_REGION in regions else filters.regions[0]
-    key = f"face:claim:{freshness.snapshot_key(snapshots)}:{region}:{filters.product}:{at:%Y%m%d}".replace(" ", "_")
+    key = cache_key("claim", snapshots, region, filters.product, f"{at:%Y%m%d}")
     result = cache.get(key)
     if result is None:
-        book = loaded_book(provider=PROVIDER, regions=[region], product=filters.product, snapshots=snapshots).book
+        book = loaded_book(
+            provider=PROVIDER, regions=[region], product=filters.product, snapshots=snapshots
+        ).book
         result = market.claim_of(book, at=at)
-        cache.set(key, result, 24 * 3600)
+        cache.set(key, result, DAY)
     return words.claim_view(result, region)
 
 
