@@ -87,7 +87,7 @@ def _filled(book: PriceBook) -> tuple[PriceBook, str]:
     result.known_from[spans] -= shift
     result.known_to[spans] -= shift
     told = (
-        f"{len(result):,} series, {len(result.times):,} changes: four archives whole, the {len(extra):,} busiest of "
+        f"{len(result):,} series, {len(result.times):,} changes: four archives, the {len(extra):,} busiest of "
         f"eu-west-1 2021-08 ({len(rest) - len(extra):,} left out), {copies:,} replicas a week earlier"
     )
     return result, told
@@ -280,7 +280,7 @@ def main() -> None:
     verdict = "ok" if engine <= LIMIT * compiled else "OVER THE LIMIT"
     print(
         f"profile (168 h) and best windows (1, 4, 8, 24 h): {engine:.3f} s on {THREADS} threads = "
-        f"{engine / compiled:.2f}x a compiled numba loop on one ({compiled:.3f} s), limit {LIMIT}: {verdict}; "
+        f"{engine / compiled:.2f}x a compiled numba loop ({compiled:.3f} s), limit {LIMIT}: {verdict}; "
         f"on one thread {single / compiled:.2f}x"
     )
     sql = median(in_sql(run), times=1) / compiled
@@ -292,9 +292,7 @@ def main() -> None:
     for series in sample:
         in_pandas(run, series)
     scaled = (time.perf_counter() - begun) * len(book) / SAMPLE
-    print(
-        f"pandas, one series after the other ({SAMPLE} series, scaled): {scaled / compiled:.0f}x the compiled loop"
-    )
+    print(f"pandas, series by series (scaled from {SAMPLE}): {scaled / compiled:.0f}x the compiled loop")
     print(grid_line(run, run.engine()[1]))
 
 
