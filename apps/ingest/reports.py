@@ -44,8 +44,8 @@ def run_report(run: IngestRun) -> dict[str, Any]:
 
 
 def runs_report(runs: Sequence[IngestRun], *, now: datetime) -> dict[str, Any]:
-    """The document of `import_prices`; the snapshots are those of the last run that stored or confirmed any."""
-    snapshots = next((run.snapshots for run in reversed(runs) if run.snapshots), {})
+    """The document of `import_prices`; the snapshots are those of the last run that names any."""
+    snapshots: dict[str, int] = next((run.snapshots for run in reversed(runs) if run.snapshots), {})
     return {
         "runs": [run_report(run) for run in runs],
         "evidence": {

@@ -9,6 +9,7 @@ Quirks the code below is built around:
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 import uuid
@@ -41,6 +42,9 @@ from finops.lake.errors import LakeConflictError, LakeError, SnapshotMissingErro
 from finops.lake.filters import all_of, equals
 from finops.lake.sql import name, quote, row_filter_sql
 from finops.lake.tables import TABLES, TableSpec
+
+# It says at every table which FileIO it took.
+logging.getLogger("pyiceberg.io").setLevel(logging.WARNING)
 
 CATALOG = "offpeak"
 CATALOG_SCHEMA = "lake"

@@ -223,6 +223,8 @@ def _answer_pieces(reader: _Rows, buffer: bytes, more: Iterator[bytes]) -> Itera
                 inside = seen = True
                 offset += begin.end()
                 buffer = buffer[begin.end() :]
+            stripped = buffer.lstrip(b" \t\r\n,")
+            buffer, offset = stripped, offset + len(buffer) - len(stripped)
             if buffer.startswith(b"]"):
                 inside, buffer, offset = False, buffer[1:], offset + 1
                 continue
@@ -230,7 +232,7 @@ def _answer_pieces(reader: _Rows, buffer: bytes, more: Iterator[bytes]) -> Itera
             cut = end.start() + 1 if end else buffer.rfind(b"}") + 1
             if cut:
                 yield reader.batch(_row_list(buffer[:cut], offset))
-                buffer, offset = buffer[cut:].lstrip(b" \t\r\n,"), offset + cut
+                buffer, offset = buffer[cut:], offset + cut
             if end is None:
                 break
         if not chunk:
