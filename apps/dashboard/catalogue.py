@@ -10,14 +10,14 @@ from apps.dashboard.caching import DAY, cache_key
 from apps.ingest.selectors import lake
 from finops.lake import SPOT_CHANGES
 
-_CHOICES = f"SELECT provider, region, instance_type, product, count(*) FROM {SPOT_CHANGES} GROUP BY ALL"  # noqa: S608
+_CHOICES = f"SELECT provider, region, instance_type, product, count(*), count(DISTINCT zone_key) FROM {SPOT_CHANGES} GROUP BY ALL"  # noqa: S608
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Distinct (provider, region, type, product, changes) rows of the loaded history."""
+    """Distinct (provider, region, type, product, changes, zones) rows of the loaded history."""
 
-    rows: tuple[tuple[str, str, str, str, int], ...]
+    rows: tuple[tuple[str, str, str, str, int, int], ...]
 
     @property
     def types(self) -> list[str]:
@@ -34,11 +34,13 @@ class Choices:
         return sorted({row[3].removesuffix(" (Amazon VPC)") for row in self.rows})
 
     def default_type(self) -> str:
-        """The type whose price changes most often; ties by name, so that the first page is always the same."""
+        """The type whose price changes most often in a zone; ties by name: the first page is always the same."""
         changes: dict[str, int] = {}
-        for _, _, kind, _, count in self.rows:
+        zones: dict[str, int] = {}
+        for _, _, kind, _, count, places in self.rows:
             changes[kind] = changes.get(kind, 0) + count
-        return min(changes, key=lambda kind: (-changes[kind], kind)) if changes else ""
+            zones[kind] = zones.get(kind, 0) + places
+        return min(changes, key=lambda kind: (-changes[kind] / zones[kind], kind)) if changes else ""
 
     def default_product(self) -> str:
         """Linux where it is loaded."""
@@ -50,12 +52,12 @@ def choices(snapshots: dict[str, int]) -> Choices:
     """The choices of this state of the lake."""
     if not snapshots:
         return Choices(())
-    key = cache_key("choices", snapshots)
+    key = cache_key("choices-2", snapshots)
     rows = cache.get(key)
     if rows is None:
         con = lake().connect(snapshots)
         try:
-            rows = tuple(tuple(row[:5]) for row in con.execute(_CHOICES).fetchall())
+            rows = tuple(tuple(row) for row in con.execute(_CHOICES).fetchall())
         finally:
             con.close()
         cache.set(key, rows, DAY)

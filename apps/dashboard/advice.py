@@ -1,0 +1,27 @@
+"""The one place where pages ask for advice: the service that the API and the command line ask too."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from finops.engine.workload import WorkloadError
+
+
+class RefusedError(Exception):
+    """The question cannot be asked like this: `field` names the input, `message` the way out."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field, self.message = field, message
+
+
+def advice_document(question: dict[str, Any], *, at: datetime) -> dict[str, Any]:
+    """The document of `advise_launch` for this question at this moment."""
+    from apps.recommendations.services import advise_launch
+
+    try:
+        document: dict[str, Any] = advise_launch(**question, at=at)
+    except WorkloadError as error:
+        raise RefusedError(error.field, error.message) from error
+    return document

@@ -1,0 +1,160 @@
+"""Forms of the pages. Names are those of the command line with underscores, so a link is a command."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from apps.dashboard.catalogue import Choices
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+MOMENT = "%Y-%m-%dT%H:%M"
+
+
+class NamesField(forms.CharField):
+    """Names separated by commas or blanks: `p3.2xlarge, p3.8xlarge`."""
+
+    def clean(self, value: Any) -> list[str]:
+        """The names, each once, in the order given."""
+        text = super().clean(value)
+        names = list(dict.fromkeys(part for part in re.split(r"[\s,;]+", text or "") if part))
+        wrong = [name for name in names if not NAME.fullmatch(name)]
+        if wrong:
+            raise forms.ValidationError(gettext("Not a name: %(name)s.") % {"name": wrong[0][:40]})
+        return names
+
+
+class MomentField(forms.DateTimeField):
+    """A local time of the reader's zone; an ISO text with an offset is taken as it is."""
+
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format=MOMENT)
+
+    def to_python(self, value: Any) -> datetime | None:
+        """An aware datetime."""
+        if isinstance(value, str) and value.strip():
+            try:
+                found = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+            except ValueError:
+                raise forms.ValidationError(gettext("Write the time as 2020-03-06T09:00.")) from None
+            if found.tzinfo is not None:
+                return found
+        return super().to_python(value)
+
+
+class RunForm(forms.Form):
+    """A workload. Everything but the hours may stay empty."""
+
+    hours = forms.FloatField(label=_("Hours of work"), min_value=0.01, max_value=2208)
+    count = forms.IntegerField(label=_("Machines"), min_value=1, max_value=10000, initial=1, required=False)
+    types = NamesField(
+        label=_("Instance types"),
+        required=False,
+        help_text=_("Separated by commas; the first is today's type."),
+    )
+    min_vcpu = forms.IntegerField(label=_("At least vCPU"), min_value=1, required=False)
+    min_memory_gib = forms.FloatField(label=_("At least memory, GiB"), min_value=0.1, required=False)
+    gpu = forms.CharField(label=_("GPU"), required=False, max_length=40, help_text=_("For example V100."))
+    gpus = forms.IntegerField(label=_("GPUs a machine"), min_value=1, required=False)
+    product = forms.ChoiceField(label=_("Product"), required=False)
+    regions = forms.MultipleChoiceField(
+        label=_("Regions allowed"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    zones = NamesField(
+        label=_("Zones allowed"), required=False, help_text=_("Empty: every zone of the regions.")
+    )
+    home_zone = forms.CharField(
+        label=_("Home zone"),
+        required=False,
+        max_length=80,
+        help_text=_("Where it runs today; savings compare with it."),
+    )
+    earliest = MomentField(label=_("Earliest start"), required=False)
+    slack_hours = forms.FloatField(
+        label=_("May wait, hours"),
+        min_value=0,
+        max_value=744,
+        required=False,
+        help_text=_("Or give a deadline."),
+    )
+    deadline = MomentField(label=_("Deadline"), required=False)
+    interruptible = forms.BooleanField(label=_("May be interrupted"), required=False)
+    splittable = forms.BooleanField(label=_("Resumes from checkpoints"), required=False)
+    checkpoint_minutes = forms.FloatField(label=_("Checkpoint every, minutes"), min_value=0.1, required=False)
+    restart_minutes = forms.FloatField(label=_("A restart costs, minutes"), min_value=0, required=False)
+    data_gib = forms.FloatField(label=_("Data that must be there, GiB"), min_value=0, required=False)
+    data_region = forms.CharField(label=_("Region of the data"), required=False, max_length=40)
+    discount_pct = forms.FloatField(
+        label=_("Negotiated discount, %"), min_value=0, max_value=100, required=False,
+        help_text=_("Applies to on-demand, never to Spot."),
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, known: Choices, zone: ZoneInfo, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.known = known
+        self.fields["regions"].choices = [(r, r) for r in known.regions()]  # type: ignore[attr-defined]
+        self.fields["product"].choices = [(p, p) for p in known.products]  # type: ignore[attr-defined]
+        self.fields["types"].widget.attrs["list"] = "known-types"
+        for name in ("earliest", "deadline"):
+            self.fields[name].help_text = _("Time zone: %(zone)s.") % {"zone": zone.key}
+        for name, field in self.fields.items():
+            if self.is_bound and name in self.errors:
+                field.widget.attrs["aria-invalid"] = "true"
+
+    def clean(self) -> dict[str, Any]:
+        """One of types and sizes, at most one of slack and deadline; names the field and the way out."""
+        data: dict[str, Any] = super().clean() or {}
+        sized = any(data.get(name) for name in ("min_vcpu", "min_memory_gib", "gpu", "gpus"))
+        if data.get("types") and sized:
+            self.add_error("types", gettext("Give instance types or minimum sizes, not both."))
+        if not data.get("types") and not sized and "types" not in self.errors:
+            self.add_error("types", gettext("Name a type, or give a minimum of vCPU, memory or GPUs."))
+        if data.get("slack_hours") is not None and data.get("deadline"):
+            self.add_error("deadline", gettext("Give the hours it may wait or a deadline, not both."))
+        if data.get("data_gib") and not data.get("data_region"):
+            self.add_error("data_region", gettext("Say in which region the data lies."))
+        return data
+
+    def question(self) -> dict[str, Any]:
+        """The clean values as `advise_launch` takes them; what was left empty is left out."""
+        given = {k: v for k, v in self.cleaned_data.items() if v not in (None, "", [])}
+        given.setdefault("count", 1)
+        given.setdefault("product", self.known.default_product())
+        given.setdefault("regions", self.known.regions((given.get("types") or [None])[0])[:4])
+        if "deadline" not in given:
+            given.setdefault("slack_hours", 0.0)
+        return given
+
+
+def run_defaults(known: Choices) -> dict[str, Any]:
+    """The example that the page answers before anybody has asked: eight hours on the liveliest type."""
+    kind = known.default_type()
+    return {
+        "hours": "8", "count": "1", "types": kind, "product": known.default_product(),
+        "regions": known.regions(kind)[:4], "slack_hours": "24", "interruptible": "on",
+    }  # fmt: skip
+
+
+def command_of(question: dict[str, Any], at: datetime) -> str:
+    """The same question for the command line."""
+    words = ["./manage.py advise_launch"]
+    for name, value in question.items():
+        flag = "--" + name.replace("_", "-")
+        if isinstance(value, bool):
+            if value:
+                words.append(flag)
+            elif name == "interruptible":
+                words.append("--no-interruptible")
+        elif isinstance(value, list):
+            words.append(f"{flag} {','.join(value)}")
+        elif isinstance(value, datetime):
+            words.append(f"{flag} {value:%Y-%m-%dT%H:%M:%S%z}")
+        else:
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            words.append(f"{flag} {text}" if NAME.fullmatch(text) else f"{flag} '{text}'")
+    return " ".join([*words, f"--at {at:%Y-%m-%dT%H:%M:%SZ}", "--json"])
