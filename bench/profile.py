@@ -87,7 +87,7 @@ def _filled(book: PriceBook) -> tuple[PriceBook, str]:
     result.known_from[spans] -= shift
     result.known_to[spans] -= shift
     told = (
-        f"{len(result):,} series, {len(result.times):,} changes: four archives, the {len(extra):,} busiest of "
+        f"{len(result):,} series, {len(result.times):,} changes: four archives, {len(extra):,} busiest of "
         f"eu-west-1 2021-08 ({len(rest) - len(extra):,} left out), {copies:,} replicas a week earlier"
     )
     return result, told
@@ -210,7 +210,7 @@ def in_pandas(run: Run, series: int) -> tuple[pd.Series, list[pd.Timestamp]]:
     cells["spent"] = cells["price"] * cells["seconds"]
     sums = cells.groupby(week)[["spent", "seconds"]].transform("sum")
     cells["relative"] = cells["spent"] / (sums["spent"] / sums["seconds"])
-    slot = cells.index.dayofweek * 24 + cells.index.hour
+    slot = cells.index.day_of_week * 24 + cells.index.hour
     table = cells.groupby(slot)[["relative", "seconds"]].sum()
     spent = pd.Series(np.concatenate(([0.0], cells["spent"].cumsum())), index=filled.index)
     best = []
@@ -257,9 +257,9 @@ def grid_line(run: Run, best: BestStarts) -> str:
         starts, known = grid_starts(run, length), best.known[:, column]
         cost = run.book.cost(np.arange(len(run.book)), starts, length)
         dearer = known & ~(cost <= best.cost[:, column] * (1 + 1e-9))
-        other = known & (starts // US_PER_HOUR != best.start_us[:, column] // US_PER_HOUR)
+        other = known & (np.abs(starts - best.start_us[:, column]) > US_PER_HOUR)
         parts.append(
-            f"{length // US_PER_HOUR} h: {100 * other.sum() / known.sum():.0f} % another hour, "
+            f"{length // US_PER_HOUR} h: {100 * other.sum() / known.sum():.0f} % a start over 1 h off, "
             f"{100 * dearer.sum() / known.sum():.0f} % a dearer start"
         )
     return "filling to the hour names, as share of all series, " + "; ".join(parts)

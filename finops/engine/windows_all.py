@@ -31,6 +31,7 @@ DEFAULT_HOURS = (1.0, 4.0, 8.0, 24.0)
 # Decimal places tried for whole-number prices: AWS delivers 4 to 6, the lake holds 10.
 PRICE_UNITS = (1e6, 1e8, 1e10)
 _LIMIT = 2**62
+SAMPLE_STEP = 8
 # int64 in units of price (and price x us), or float64 where prices have no unit; one kind inside a search.
 Numbers = NDArray[Any]
 
@@ -87,6 +88,7 @@ class _Steps:
     """
 
     at: Ints
+    row: Ints
     series: Ints
     price: Numbers
     stands: Ints
@@ -97,15 +99,16 @@ def _steps(book: PriceBook, prices: _Prices, runs: Runs) -> tuple[_Steps, _Steps
     rows, run = inner_rows(runs)
     at = book.times[rows]
     after, before = prices.values[rows], prices.values[rows - 1]
+    since, until = book.times[rows - 1], book.times[np.minimum(rows + 1, len(book.times) - 1)]
     # A segment is cut where its run starts or ends.
-    first, last = rows == runs.first_row[run] + 1, rows == runs.last_row[run]
-    since = np.where(first, runs.start[run], book.times[rows - 1])
-    until = book.times[np.minimum(rows + 1, len(book.times) - 1)]
-    until = np.where(last, runs.end[run], until)
+    counts = runs.last_row - runs.first_row
+    ends, filled = np.cumsum(counts), counts > 0
+    since[(ends - counts)[filled]] = runs.start[filled]
+    until[ends[filled] - 1] = runs.end[filled]
     series = runs.series[run]
     down, up = np.flatnonzero(after < before), np.flatnonzero(after > before)
-    falls = _Steps(at[down], series[down], after[down], (until - at)[down], runs.end[run[down]])
-    rises = _Steps(at[up], series[up], before[up], (at - since)[up], runs.start[run[up]])
+    falls = _Steps(at[down], rows[down], series[down], after[down], (until - at)[down], runs.end[run[down]])
+    rises = _Steps(at[up], rows[up], series[up], before[up], (at - since)[up], runs.start[run[up]])
     return falls, rises
 
 
@@ -134,32 +137,52 @@ class _Search:
         fits = np.flatnonzero(runs.end - runs.start >= length)
         series = np.concatenate((runs.series[fits], runs.series[fits]))
         starts = np.concatenate((runs.start[fits], runs.end[fits] - length))
-        costs = self._cost(series, starts, length)
+        low, high = self.book.row_at(series, starts), self.book.row_at(series, starts + length)
+        costs = self._cost(starts, length, low, high)
         limit = np.full(len(self.book), self.prices.highest, costs.dtype)
         np.minimum.at(limit, series, costs)
         whole = falls.stands >= length
         np.minimum.at(limit, falls.series[whole], falls.price[whole] * length)
-        down = self._open(falls, length, limit, falls.at + length <= falls.bound)
-        # A rise after a price that stood for the whole length ends no better window than the segment's own
-        # start.
-        up = self._open(rises, length, limit, (rises.at - length >= rises.bound) & (rises.stands < length))
-        more_series = np.concatenate((falls.series[down], rises.series[up]))
-        more_starts = np.concatenate((falls.at[down], rises.at[up] - length))
-        series, starts = np.concatenate((series, more_series)), np.concatenate((starts, more_starts))
-        costs = np.concatenate((costs, self._cost(more_series, more_starts, length)))
-        return self._earliest(series, starts, costs)
+        # A rise after a price that stood for the whole length ends no better window than that price's start.
+        parts = [
+            (series, starts, costs),
+            self._tried(falls, length, limit, falls.at + length <= falls.bound, start_at_step=True),
+            self._tried(
+                rises,
+                length,
+                limit,
+                (rises.at - length >= rises.bound) & (rises.stands < length),
+                start_at_step=False,
+            ),
+        ]
+        return self._earliest(*(np.concatenate([part[n] for part in parts]) for n in range(3)))
 
-    def _open(self, steps: _Steps, length: int, limit: Numbers, fits: NDArray[np.bool_]) -> Ints:
-        """The steps whose window may still be as cheap as the limit of their series."""
+    def _tried(
+        self, steps: _Steps, length: int, limit: Numbers, fits: NDArray[np.bool_], *, start_at_step: bool
+    ) -> tuple[Ints, Ints, Numbers]:
+        """(series, start, cost) of the steps whose window may be the cheapest; lowers `limit` as it finds."""
         lowest = self.lowest[steps.series]
         least = (steps.price - lowest) * np.minimum(steps.stands, length) + lowest * length
-        room = limit[steps.series]
-        if not self.prices.whole:  # never lose a winner to rounding
-            room *= 1 + 1e-9
-        return np.flatnonzero(fits & (least <= room))
+        left = np.flatnonzero(fits & (least <= self._room(limit, steps.series)))
+        # A sample first: what it finds rules out most of the rest where changes come thick and fast.
+        for chosen in (left[::SAMPLE_STEP], left):
+            picked = chosen[least[chosen] <= self._room(limit, steps.series[chosen])]
+            at, series, row = steps.at[picked], steps.series[picked], steps.row[picked]
+            if start_at_step:
+                starts, low, high = at, row, self.book.row_at(series, at + length)
+            else:
+                starts, low, high = at - length, self.book.row_at(series, at - length), row
+            costs = self._cost(starts, length, low, high)
+            np.minimum.at(limit, series, costs)
+        return series, starts, costs
 
-    def _cost(self, series: Ints, starts: Ints, length: int) -> Numbers:
-        low, high = self.book.row_at(series, starts), self.book.row_at(series, starts + length)
+    def _room(self, limit: Numbers, series: Ints) -> Numbers:
+        room: Numbers = limit[series]
+        # Without whole numbers a bound may be off by rounding and must not lose the winner.
+        return room if self.prices.whole else room * (1 + 1e-9)
+
+    def _cost(self, starts: Ints, length: int, low: Ints, high: Ints) -> Numbers:
+        """Cost of [start, start + length); `low` and `high` are the rows standing at its two ends."""
         times, values = self.book.times, self.prices.values
         tail = values[high] * (starts + length - times[high]) - values[low] * (starts - times[low])
         spent: Numbers = (self.prefix[high] - self.prefix[low]).astype(values.dtype) + tail
