@@ -7,3 +7,10 @@ class IngestConfig(AppConfig):
     """Registered in finops.settings.base."""
 
     name = "apps.ingest"
+
+    def ready(self) -> None:
+        """Tell the price selectors where the facts are."""
+        from apps.ingest import selectors
+        from apps.prices import facts
+
+        facts.register(facts.Source(selectors.lake, selectors.current_snapshots))

@@ -37,7 +37,7 @@ from finops.engine.plans import (
 )
 from finops.engine.series import US_PER_HOUR, Floats, Ints
 from finops.engine.waiting import expected_levels, same_hour
-from finops.engine.workload import Workload, candidate_series, equivalent_types
+from finops.engine.workload import Workload, candidate_series
 
 Verdict = Literal["now", "wait", "cannot judge"]
 MAX_PLANS = 40
@@ -422,7 +422,7 @@ def _waiting(desk: _Desk, walked: Walk, wait_rule: Chooser) -> Result:
 
 def _grid(desk: _Desk, walked: Walk, rule: Chooser) -> tuple[Cell, ...]:
     places, market, w = desk.places, desk.market, desk.workload
-    stand_ins = equivalent_types(places.base_type, market.facts)
+    stand_ins = market.stand_ins.get(places.base_type, ())
     trusted = set(places.trusted.tolist())
 
     def series(types: Iterable[str], regions: Iterable[str]) -> Ints:
@@ -444,7 +444,7 @@ def _grid(desk: _Desk, walked: Walk, rule: Chooser) -> tuple[Cell, ...]:
     reasons = {
         "home": "no home zone",
         "region": "no other region is allowed",
-        "type": "no other type fits" if places.base_type in market.facts else "no facts about this type",
+        "type": "no other type fits" if places.base_type in market.stand_ins else "no facts about this type",
     }
     return grid(desk.forecaster.past, walked, freedoms, rule, reasons=reasons)
 

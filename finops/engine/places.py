@@ -8,7 +8,7 @@ import numpy as np
 
 from finops.engine.plans import Forecaster, Market, Reason
 from finops.engine.series import Floats, Ints, from_us
-from finops.engine.workload import Workload, candidate_series, fitting_types
+from finops.engine.workload import Workload, candidate_series
 
 NO_SERIES = np.zeros(0, np.int64)
 
@@ -54,7 +54,7 @@ class Places:
 def find_places(workload: Workload, market: Market, forecaster: Forecaster) -> Places:
     """The roles of the market's series for this workload."""
     book = market.book
-    types = workload.types or fitting_types(workload, market.facts)
+    types = workload.types or market.fitting
     trusted = np.array([i for i, key in enumerate(book.keys) if key not in market.flags], np.int64)
     allowed = candidate_series(book, types=types, zones=workload.zones, regions=workload.regions)
     prices = forecaster.prices(allowed)

@@ -20,7 +20,7 @@ import numpy as np
 from finops.engine.rework import Hazard, measured_hazard, rework_hours
 from finops.engine.series import US_PER_HOUR, Floats, Ints, PriceBook, SeriesKey
 from finops.engine.transfer import TransferPrices, transfer_cost
-from finops.engine.workload import TypeFacts, Workload
+from finops.engine.workload import Workload
 
 SPOT: Literal["spot"] = "spot"
 ON_DEMAND: Literal["on-demand"] = "on-demand"
@@ -42,16 +42,18 @@ class ListedPrice:
 
 @dataclass(frozen=True)
 class Market:
-    """All that is known about prices and risks where the workload may run, and about types that could stand
-    in.
+    """All that is known about prices and risks where the workload may run.
 
-    Keys are (region, instance type). `flags`: series that must not be used, with the reason. `invalid`:
-    types with rows that were refused because their price is none (0, empty, negative), with the reason.
+    Keys are (region, instance type). `fitting`: types of the sizes a workload asks for, when it names none.
+    `stand_ins`: types that can do the work of a type; one that is not in it has no known facts. `flags`:
+    series that must not be used, with the reason. `invalid`: types whose rows were refused because their
+    price is none (0, empty, negative), with the reason.
     """
 
     book: PriceBook
     list_prices: Mapping[tuple[str, str], ListedPrice] = field(default_factory=dict)
-    facts: Mapping[str, TypeFacts] = field(default_factory=dict)
+    fitting: tuple[str, ...] = ()
+    stand_ins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     hazards: Mapping[tuple[str, str], Hazard] = field(default_factory=dict)
     transfer: TransferPrices = field(default_factory=dict)
     flags: Mapping[SeriesKey, str] = field(default_factory=dict)

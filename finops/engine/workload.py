@@ -1,5 +1,4 @@
-"""A workload: what is to run, where it may run and until when; and which instance types can stand in for
-another.
+"""A workload: what is to run, where it may run and until when.
 
 Times are aware UTC datetimes; lengths are hours or minutes as the field says; amounts of data are GiB.
 """
@@ -7,7 +6,7 @@ Times are aware UTC datetimes; lengths are hours or minutes as the field says; a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -26,19 +25,6 @@ class WorkloadError(ValueError):
         super().__init__(message)
         self.field = field
         self.message = message
-
-
-@dataclass(frozen=True, slots=True)
-class TypeFacts:
-    """What an instance type has. `gpu`: the GPU's model name, '' without one."""
-
-    instance_type: str
-    vcpu: int
-    memory_gib: float
-    architecture: str = ""
-    gpu: str = ""
-    gpus: int = 0
-    burstable: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,49 +150,6 @@ def _check_running(w: Workload) -> None:
         raise WorkloadError("discount_pct", "The discount must be at least 0 % and below 100 %.")
     if w.hazard_per_hour is not None and not (math.isfinite(w.hazard_per_hour) and w.hazard_per_hour >= 0):
         raise WorkloadError("hazard_per_hour", "Interruptions an hour must be 0 or more.")
-
-
-def fitting_types(workload: Workload, facts: Mapping[str, TypeFacts]) -> tuple[str, ...]:
-    """Types that meet the minimum sizes, smallest first (GPUs, vCPU, memory, name).
-
-    A workload that asks for no GPU is not offered types with one: their drivers and price belong to another
-    job.
-    """
-    wanted_gpu = workload.gpu.casefold()
-    fits = [
-        f
-        for f in facts.values()
-        if f.vcpu >= (workload.min_vcpu or 0)
-        and f.memory_gib >= (workload.min_memory_gib or 0)
-        and f.gpus >= (workload.gpus or (1 if wanted_gpu else 0))
-        and (wanted_gpu in f.gpu.casefold() if wanted_gpu else bool(workload.gpus) or not f.gpus)
-    ]
-    fits.sort(key=lambda f: (f.gpus, f.vcpu, f.memory_gib, f.instance_type))
-    return tuple(f.instance_type for f in fits)
-
-
-def equivalent_types(home: str, facts: Mapping[str, TypeFacts]) -> tuple[str, ...]:
-    """Types that can stand in for `home`: same architecture, vCPU, GPU model and number, no less memory.
-
-    Burstable types stand in only for burstable ones. `home` itself is not among them; () when its facts are
-    unknown.
-    """
-    base = facts.get(home)
-    if base is None:
-        return ()
-    return tuple(
-        sorted(
-            f.instance_type
-            for f in facts.values()
-            if f.instance_type != home
-            and f.architecture == base.architecture
-            and f.gpu == base.gpu
-            and f.gpus == base.gpus
-            and f.vcpu == base.vcpu
-            and f.memory_gib >= base.memory_gib
-            and (base.burstable or not f.burstable)
-        )
-    )
 
 
 def candidate_series(

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import duckdb
 import numpy as np
 from pyiceberg.expressions import And, BooleanExpression, EqualTo, In
 
@@ -27,6 +26,18 @@ from finops.lake import SPOT_CHANGES, SPOT_KNOWN
 # About 100 MB of change points; a region of AWS with all types and products is 0.9M rows.
 MAX_KEPT_ROWS = 4_000_000
 _KEYS = "region, zone_key, instance_type, product, currency"
+# The names in these texts are constants of this project.
+_CHANGES = (
+    f'CREATE TEMP TABLE changes AS SELECT {_KEYS}, epoch_us("at") AS us, CAST(price AS DOUBLE) AS price '  # noqa: S608
+    f"FROM {SPOT_CHANGES}"
+)
+_SERIES = f"SELECT {_KEYS}, count(*) FROM changes GROUP BY ALL ORDER BY {_KEYS}"  # noqa: S608
+_ROWS = f"SELECT us, price FROM changes ORDER BY {_KEYS}, us"  # noqa: S608
+_KNOWN = (
+    f"SELECT {_KEYS}, epoch_us(known_from), epoch_us(known_to) FROM {SPOT_KNOWN} "  # noqa: S608
+    f"ORDER BY {_KEYS}, known_from"
+)
+_ZONES = f"SELECT zone_key, arg_max(zone, known_to) FROM {SPOT_KNOWN} WHERE zone <> '' GROUP BY ALL"  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -115,36 +126,22 @@ def _read(
     types: Collection[str] | None,
     texts: Sequence[str],
 ) -> LoadedBook:
-    if not snapshots or not regions or types is not None and not types:
+    if not snapshots or not regions or (types is not None and not types):
         return LoadedBook(_book(provider, [], np.zeros(0, np.int64), np.zeros(0), []), {}, snapshots)
     wanted = _filter(provider, regions, types, texts)
     con = facts.lake().connect(snapshots, filters={SPOT_CHANGES: wanted, SPOT_KNOWN: wanted})
     try:
-        con.execute(
-            f'CREATE TEMP TABLE changes AS SELECT {_KEYS}, epoch_us("at") AS us, CAST(price AS DOUBLE) AS price '
-            f"FROM {SPOT_CHANGES}"
-        )
-        keys = con.execute(f"SELECT {_KEYS}, count(*) FROM changes GROUP BY ALL ORDER BY {_KEYS}").fetchall()
-        rows = con.execute(f"SELECT us, price FROM changes ORDER BY {_KEYS}, us").fetchnumpy()
-        known = con.execute(
-            f"SELECT {_KEYS}, epoch_us(known_from), epoch_us(known_to) FROM {SPOT_KNOWN} "
-            f"ORDER BY {_KEYS}, known_from"
-        ).fetchall()
-        zones = _zone_names(con)
+        con.execute(_CHANGES)
+        keys = con.execute(_SERIES).fetchall()
+        rows = con.execute(_ROWS).fetchnumpy()
+        known = con.execute(_KNOWN).fetchall()
+        zones = dict(con.execute(_ZONES).fetchall())
     finally:
         con.close()
     book = _book(
         provider, keys, np.asarray(rows["us"], np.int64), np.asarray(rows["price"], np.float64), known
     )
     return LoadedBook(book, zones, snapshots)
-
-
-def _zone_names(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The name a zone was last delivered under, by key."""
-    named = con.execute(
-        f"SELECT zone_key, arg_max(zone, known_to) FROM {SPOT_KNOWN} WHERE zone <> '' GROUP BY ALL"
-    ).fetchall()
-    return dict(named)
 
 
 def _book(

@@ -1,4 +1,4 @@
-"""Workloads: what is refused, with the field named; times; types that fit or stand in."""
+"""Workloads: what is refused, with the field named; times."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,21 +6,9 @@ from typing import Any
 import pytest
 
 from finops.engine.series import US_PER_HOUR
-from finops.engine.workload import TypeFacts, Workload, WorkloadError, equivalent_types, fitting_types
+from finops.engine.workload import Workload, WorkloadError
 
 AT = datetime(2020, 3, 6, 9, tzinfo=UTC)
-FACTS = {
-    f.instance_type: f
-    for f in (
-        TypeFacts("m5.large", 2, 8, "x86_64"),
-        TypeFacts("m6g.large", 2, 8, "arm64"),
-        TypeFacts("r5.large", 2, 16, "x86_64"),
-        TypeFacts("c5.large", 2, 4, "x86_64"),
-        TypeFacts("t3.large", 2, 8, "x86_64", burstable=True),
-        TypeFacts("p3.2xlarge", 8, 61, "x86_64", "V100", 1),
-        TypeFacts("p3.8xlarge", 32, 244, "x86_64", "V100", 4),
-    )
-}
 
 
 def workload(**changes: Any) -> Workload:
@@ -76,19 +64,3 @@ def test_a_deadline_leaves_the_slack_after_the_work() -> None:
 
 def test_an_earliest_start_in_the_past_is_now() -> None:
     assert workload(earliest=AT - timedelta(hours=5)).earliest_us == workload().at_us
-
-
-def test_types_that_fit_a_minimum_come_smallest_first_without_gpus() -> None:
-    fits = fitting_types(workload(types=(), min_vcpu=2, min_memory_gib=8), FACTS)
-    assert fits == ("m5.large", "m6g.large", "t3.large", "r5.large")
-
-
-def test_a_gpu_is_asked_for_by_name_and_number() -> None:
-    assert fitting_types(workload(types=(), gpu="v100", gpus=2), FACTS) == ("p3.8xlarge",)
-    assert fitting_types(workload(types=(), gpu="v100"), FACTS) == ("p3.2xlarge", "p3.8xlarge")
-
-
-def test_a_stand_in_has_the_same_architecture_and_gpus_and_no_less_of_the_rest() -> None:
-    assert equivalent_types("m5.large", FACTS) == ("r5.large",)
-    assert equivalent_types("p3.2xlarge", FACTS) == ()
-    assert equivalent_types("x9.unknown", FACTS) == ()
