@@ -198,7 +198,8 @@ def judge_all(
         relative, seconds = _by_week(hour_sums(part, frame, by_block=True), frame)
         parts.append(evidence(weeks_of(relative, seconds, _first_slot(frame), config), config))
     if not parts:
-        raise ValueError("no series to judge")
+        none, blank = np.zeros(0, np.int64), np.zeros(0)
+        return SeriesVerdicts((), Evidence(none, none > 0, blank, blank, blank, ()))
     shown = Evidence.join(parts)
     found = patterns(shown, config)
     names: tuple[Verdict, ...] = tuple(
@@ -255,7 +256,7 @@ def _off_peak_sentence(stretch: OffPeak, zone: str) -> Sentence:
 def _sentence(shown: Evidence, stretch: OffPeak | None, zone: str, config: PatternConfig) -> Sentence:
     if not shown.enough[0]:
         return Sentence(
-            "Cannot judge: prices are known for %(weeks)s whole weeks, %(needed)s are needed.",
+            "Cannot judge: %(weeks)s of %(needed)s whole weeks of prices are known.",
             {"weeks": int(shown.weeks[0]), "needed": config.min_weeks},
         )
     if stretch is not None:

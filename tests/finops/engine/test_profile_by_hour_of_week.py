@@ -63,7 +63,7 @@ def test_two_prices_in_one_week_by_hand() -> None:
     assert [hour.relative for hour in answer.hours[:13]] == pytest.approx([28 / 15] * 12 + [14 / 15])
     assert [hour.seconds_observed for hour in answer.hours] == [3600.0] * 168
     assert answer.verdict == "too little data"
-    assert str(answer.sentence) == "Cannot judge: prices are known for 1 whole weeks, 3 are needed."
+    assert str(answer.sentence) == "Cannot judge: 1 of 3 whole weeks of prices are known."
     assert {hour.low for hour in answer.hours} == {None}
     assert answer.resamples == 0
 
@@ -284,6 +284,16 @@ def test_bad_questions_are_refused() -> None:
         profile(book, end_us=END_US, zone="Mars")
     with pytest.raises(ValueError, match="at least one day"):
         profile(book, end_us=END_US, days=0)
+
+
+def test_no_series_and_series_without_rows_are_too_little_data() -> None:
+    nothing, empty = book_of([]), book_of([([], [])])
+    for book in (nothing, empty):
+        answer = profile(book, end_us=END_US)
+        assert (answer.verdict, answer.series, answer.weeks) == ("too little data", 0, 0)
+    assert judge_all(nothing, end_us=END_US).verdicts == ()
+    assert judge_all(empty, end_us=END_US).verdicts == ("too little data",)
+    assert profile_all(empty, end_us=END_US).seconds.sum() == 0.0
 
 
 def test_names_of_hours() -> None:
