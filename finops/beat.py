@@ -2,4 +2,10 @@
 
 from typing import Any
 
-SCHEDULE: dict[str, dict[str, Any]] = {}
+SCHEDULE: dict[str, dict[str, Any]] = {
+    "every-minute-collect-due-price-feeds": {
+        "task": "ingest.feeds_collect_due",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+}

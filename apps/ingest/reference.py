@@ -23,11 +23,13 @@ from apps.catalog.services import instance_types_store
 from apps.ingest.models import IngestRun, RejectedRow, RunKind, RunState
 from apps.prices.services import Placed, interruption_bands_store, list_prices_store
 from finops.frames.spot import Rejection
-from finops.providers.aws.documents import Document, documents
 from finops.providers.aws.files import instance_types_of, interruption_of, list_prices_of
 from finops.providers.aws.reading import Reading
+from finops.providers.files.archives import Entry, UnreadableError, Walk
 
 REJECTIONS_PER_INSERT = 2000
+# A document is read whole. The EC2 offer of one region has about 300 MB as CSV, that of all regions 5 GB.
+MAX_DOCUMENT_BYTES = 1024 * 1024 * 1024
 Progress = Callable[[str], None]
 
 
@@ -43,12 +45,11 @@ class _Delivery:
     files_rejected: int = 0
     bytes: int = 0
 
-    def add(self, document: Document, reading: Reading[Any]) -> None:
+    def add(self, name: str, reading: Reading[Any]) -> None:
         """Take over what one document said."""
         self.files += 1
-        self.bytes += len(document.data)
-        self.placed += [Placed(document.name, row, value) for row, value in reading.rows]
-        self.rejections += [Rejection(document.name, *refused) for refused in reading.refused]
+        self.placed += [Placed(name, row, value) for row, value in reading.rows]
+        self.rejections += [Rejection(name, *refused) for refused in reading.refused]
         self.files_rejected += any(refused.row is None for refused in reading.refused)
         self.ignored += reading.ignored
         self.assumed |= reading.assumed
@@ -132,13 +133,30 @@ def interruption_import(
 
 def _gather(path: str, read: Callable[[str, bytes], Reading[Any]], progress: Progress) -> _Delivery:
     delivery = _Delivery()
-    for document in documents(path):
-        reading: Reading[Any] = (
-            Reading.unreadable(document.problem) if document.problem else read(document.name, document.data)
-        )
-        delivery.add(document, reading)
-        progress(f"{document.name}: {len(reading.rows)} rows, {len(reading.refused)} refused")
+    try:
+        walk = Walk(path)
+        for entry in walk.entries():
+            reading = _read(entry, read)
+            delivery.add(entry.name, reading)
+            delivery.bytes = walk.meter.taken
+            progress(f"{entry.name}: {len(reading.rows)} rows, {len(reading.refused)} refused")
+    except UnreadableError as error:
+        delivery.add(path, Reading.unreadable(str(error)))
     return delivery
+
+
+def _read(entry: Entry, read: Callable[[str, bytes], Reading[Any]]) -> Reading[Any]:
+    if entry.refused is not None or entry.stream is None:
+        return Reading.unreadable(entry.refused or "nothing to read")
+    try:
+        data = entry.stream.read(MAX_DOCUMENT_BYTES + 1)
+    except UnreadableError as error:
+        return Reading.unreadable(str(error))
+    if len(data) > MAX_DOCUMENT_BYTES:
+        return Reading.unreadable(
+            f"larger than {MAX_DOCUMENT_BYTES >> 20} MiB: import the file of one region"
+        )
+    return read(entry.name, data)
 
 
 def _store_list_prices(delivery: _Delivery, source: str) -> _Outcome:

@@ -6,6 +6,9 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.ingest import services
+from apps.ingest.models import Feed
+from apps.ingest.services import live
+from finops.providers.base import TransientError
 
 
 @shared_task(name="ingest.run_execute", acks_late=True)
@@ -25,3 +28,24 @@ def ingest_lake_upkeep() -> None:
     """Join small files, then forget old snapshots."""
     services.lake_compact()
     services.lake_expire(now=timezone.now())
+
+
+@shared_task(name="ingest.feeds_collect_due")
+def feeds_collect_due() -> None:
+    """Hand out the live feeds whose time has come; a second beat at the same moment finds them claimed."""
+    for feed_id in live.feeds_due_claim():
+        feed_collect.delay(feed_id)
+
+
+@shared_task(
+    name="ingest.feed_collect",
+    acks_late=True,
+    autoretry_for=(TransientError,),
+    retry_backoff=30,
+    retry_backoff_max=600,
+    retry_jitter=True,
+    max_retries=3,
+)
+def feed_collect(feed_id: int) -> None:
+    """Collect one live feed; harmless when it runs twice."""
+    live.feed_collect(feed=Feed.objects.get(pk=feed_id), now=live.database_now())

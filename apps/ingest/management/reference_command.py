@@ -9,11 +9,15 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from apps.ingest.models import IngestRun
-from apps.ingest.reporting import exit_code, reference_report
+from apps.ingest.models import IngestRun, RunState
+from apps.ingest.reports import iso, run_report
+
+EXIT_REFUSED = 3
 
 
 def iso_date(text: str) -> date:
@@ -22,6 +26,23 @@ def iso_date(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError as error:
         raise ArgumentTypeError(_("not a date like 2019-04-05: %(text)s") % {"text": text}) from error
+
+
+def reference_document(runs: list[IngestRun]) -> dict[str, Any]:
+    """What the commands print: the runs, with what they left aside and what they had to assume."""
+    return {
+        "runs": [
+            run_report(run)
+            | {"ignored": run.options.get("ignored", {}), "assumed": run.options.get("assumed", {})}
+            for run in runs
+        ],
+        "evidence": {
+            "snapshots": {},
+            "engine": settings.OFFPEAK_VERSION,
+            "at": iso(timezone.now()),
+            "later_prices": None,
+        },
+    }
 
 
 class ReferenceCommand(BaseCommand):
@@ -46,12 +67,12 @@ class ReferenceCommand(BaseCommand):
 
         runs = self.runs(options, progress)
         if options["json"]:
-            self.stdout.write(json.dumps(reference_report(runs), ensure_ascii=False))
+            self.stdout.write(json.dumps(reference_document(runs), ensure_ascii=False))
         else:
             for run in runs:
                 self.stdout.write(self._sentence(run))
-        if code := exit_code(runs):
-            sys.exit(code)
+        if runs and all(run.state == RunState.REFUSED for run in runs):
+            sys.exit(EXIT_REFUSED)
 
     def _sentence(self, run: IngestRun) -> str:
         told = _(

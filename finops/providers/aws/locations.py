@@ -45,8 +45,7 @@ def region_code(text: str) -> str:
 
 
 def currency_problem(region: str, currency: str) -> str:
-    """Why a price cannot be in this currency, or an empty text. AWS bills its regions in China in CNY only.
-    """
+    """Why a price cannot be in this currency, or an empty text: AWS bills its regions in China in CNY."""
     if region.startswith(CHINA) and currency != "CNY":
         return f"AWS prices {region} in CNY, the file says {currency}"
     return ""

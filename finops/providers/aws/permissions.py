@@ -86,8 +86,7 @@ def policy(*, regions: Sequence[str] = (), take_role: str = "") -> dict[str, Any
 def check(
     access: Access, *, regions: Sequence[str], base: boto3.Session | None = None
 ) -> tuple[str, list[Finding]]:
-    """(account id or "", a finding per region and action; one for taking the role where the feed names one).
-    """
+    """(account id or "", a finding per region and action; one for taking the role where there is one)."""
     findings: list[Finding] = []
     account = ""
     for region in regions:

@@ -6,9 +6,10 @@ hole behind a newer row, the next one simply asks from the same start again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import boto3
 from tenacity.wait import wait_base
@@ -34,19 +35,24 @@ OVERLAP = timedelta(minutes=15)
 
 @dataclass(frozen=True)
 class LiveRegion:
-    """What one collection brought: the zones as the account names them, and every row of the range."""
+    """An account's region, opened: who asks, the zones as the account names them, and the question."""
 
     account: str
     region: str
     region_name: str
     zone_ids: dict[str, str]
-    start: datetime
-    end: datetime
-    pages: tuple[SpotBatch, ...]
+    question: SpotPriceQuestion
+    client: Any
+    back_off: wait_base
 
     def batches(self) -> Iterator[SpotBatch]:
-        """All rows, newest first."""
-        return iter(self.pages)
+        """All pages, newest row first. Raises TransientError or PermanentError: then store none of them."""
+        context = SpotContext(
+            provider=PROVIDER, region=self.region, account=self.account, zone_ids=self.zone_ids
+        )
+        pages = spot_price_pages(self.client, self.question, back_off=self.back_off)
+        for number, page in enumerate(pages, start=1):
+            yield spot_page(context, page, file=f"DescribeSpotPriceHistory {self.region}, page {number}")
 
 
 def question_start(*, known_to: datetime | None, end: datetime) -> datetime:
@@ -55,36 +61,24 @@ def question_start(*, known_to: datetime | None, end: datetime) -> datetime:
     return oldest if known_to is None else max(oldest, min(known_to, end) - OVERLAP)
 
 
-def collect(
+def open_region(
     access: Access,
     question: SpotPriceQuestion,
     *,
     base: boto3.Session | None = None,
-    back_off: wait_base = BACK_OFF,
-    progress: Callable[[int, int], None] = lambda _pages, _rows: None,
+    back_off: wait_base | None = None,
 ) -> LiveRegion:
-    """Everything of one region. Raises TransientError or PermanentError; then nothing was brought.
-
-    `progress` is told pages and rows so far.
-    """
-    region = question.region
+    """Opens a session and reads the account's number and zones. Raises TransientError or PermanentError."""
+    region, wait = question.region, back_off or BACK_OFF
     session = open_session(access, region=region, base=base)
     account = account_id(session, access, region=region)
     client = ec2(session, access, region=region)
-    zone_ids = zone_map(availability_zones(client, region=region, back_off=back_off))
-    context = SpotContext(provider=PROVIDER, region=region, account=account, zone_ids=zone_ids)
-    pages: list[SpotBatch] = []
-    rows = 0
-    for number, page in enumerate(spot_price_pages(client, question, back_off=back_off), start=1):
-        pages.append(spot_page(context, page, file=f"DescribeSpotPriceHistory {region}, page {number}"))
-        rows += len(page)
-        progress(number, rows)
     return LiveRegion(
         account=account,
         region=region,
         region_name=region_names().get(region, ""),
-        zone_ids=zone_ids,
-        start=question.start,
-        end=question.end,
-        pages=tuple(pages),
+        zone_ids=zone_map(availability_zones(client, region=region, back_off=wait)),
+        question=question,
+        client=client,
+        back_off=wait,
     )

@@ -29,12 +29,18 @@ NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 PAGES = ("spot_page_1.xml", "spot_page_2_empty.xml", "spot_page_3.xml")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def lake_closed() -> Iterator[None]:
+    yield
+    for lake in selectors._lakes.values():
+        lake.close()
+
+
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[RecordedAws]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "made-up")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "made-up")
     monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.0)
-    monkeypatch.setattr("finops.providers.aws.client.BACK_OFF", wait_none())
     monkeypatch.setattr("finops.providers.aws.spot.BACK_OFF", wait_none())
     with recorded_aws() as server:
         server.answer("DescribeSpotPriceHistory", *PAGES)

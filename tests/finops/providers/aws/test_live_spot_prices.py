@@ -13,8 +13,8 @@ from finops.providers.aws import session as aws_session
 from finops.providers.aws.client import SpotPriceQuestion
 from finops.providers.aws.errors import CredentialsError, DeniedError, ExpiredCredentialsError
 from finops.providers.aws.session import Access
-from finops.providers.aws.spot import LiveRegion, collect, question_start
-from finops.providers.base import PermanentError, TransientError
+from finops.providers.aws.spot import LiveRegion, open_region, question_start
+from finops.providers.base import PermanentError, SpotBatch, TransientError
 from tests.support.ec2_server import RecordedAws, recorded_aws
 
 REGION = "us-east-1"
@@ -37,22 +37,27 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[RecordedAws]:
         yield server
 
 
-def live(aws: RecordedAws, question: SpotPriceQuestion = QUESTION, **access: str) -> LiveRegion:
-    return collect(Access(endpoint_url=aws.url, **access), question, back_off=wait_none())
+def opened(aws: RecordedAws, **access: str) -> LiveRegion:
+    return open_region(Access(endpoint_url=aws.url, **access), QUESTION, back_off=wait_none())
 
 
-def rows(region: LiveRegion) -> list[tuple[str, str, str, Decimal]]:
+def live(aws: RecordedAws, **access: str) -> list[SpotBatch]:
+    return list(opened(aws, **access).batches())
+
+
+def rows(pages: list[SpotBatch]) -> list[tuple[str, str, str, Decimal]]:
     return [
         (row["instance_type"], row["zone_key"], row["at"].isoformat(), row["price"])
-        for page in region.batches()
+        for page in pages
         for row in page.rows.to_pylist()
     ]
 
 
 def test_all_pages_are_read_past_an_empty_one_in_the_middle(aws: RecordedAws) -> None:
-    region = live(aws)
-    assert [page.read for page in region.pages] == [3, 0, 3]
-    assert rows(region) == [
+    region = opened(aws)
+    pages = list(region.batches())
+    assert [page.read for page in pages] == [3, 0, 3]
+    assert rows(pages) == [
         ("p3.2xlarge", "use1-az4", "2026-03-02T11:40:05+00:00", Decimal("0.9180000000")),
         ("p3.2xlarge", "use1-az6", "2026-03-02T10:15:00+00:00", Decimal("0.9312000000")),
         ("c5.xlarge", "use1-az4", "2026-03-02T09:00:31+00:00", Decimal("0.0710000000")),
@@ -155,7 +160,7 @@ def test_an_answer_that_is_cut_short_may_pass(aws: RecordedAws) -> None:
 
 def test_rows_that_are_no_prices_are_rejected_with_their_place(aws: RecordedAws) -> None:
     aws.answer("DescribeSpotPriceHistory", "faulty_spot_page.xml")
-    (page,) = live(aws).pages
+    (page,) = live(aws)
     assert [(r.row, r.field) for r in page.rejections] == [
         (1, "SpotPrice"),
         (3, "ProductDescription"),
