@@ -37,8 +37,10 @@ class PatternConfig:
     shown at 5 %. `min_coverage`: a week known for less has too different a mean. `material`: on AWS Spot of
     2020-2022 the time of week moves prices by about 1 %, which no user can collect; a pattern has to be worth
     twice that, and half of it in a stretch that can be named: `night_hours` of every day or `weekend_hours`
-    of the week. `level`: noise that lasts for days passes 5 % in 6-10 % of made-up weeks and 3 % in 4-6 %,
-    so 3 % holds false alarms at about 5 %. `drift_degree`: see `weeks_of`. `turns`, `resamples`: p to
+    of the week. `level`: on made-up noise a nominal 5 %
+    passes 5-9 % of cases and 3 % passes 3-7 %; with the other conditions 3 % leaves at most 4 % false
+    patterns.
+    `drift_degree`: see `weeks_of`. `turns`, `resamples`: p to
     0.0005, interval ends to about 3 % of their width.
     """
 
