@@ -1,12 +1,12 @@
 """Spot prices as step series: many of them in columns, and exact answers for one.
 
-A row is a change point. A price holds from its instant until the next row of the same series, and the last one holds
-to the end of the known range and no further. Time outside the known ranges is unknown: it has no price and no cost,
-which is neither 0 nor the next price.
+A row is a change point. A price holds from its instant until the next row of the same series, and the last
+one holds to the end of the known range and no further. Time outside the known ranges is unknown: it has no
+price and no cost, which is neither 0 nor the next price.
 
-Times are integer microseconds since 1970-01-01 UTC, so that differences are exact. Prices are in the series' own
-currency per instance-hour. `PriceBook` works in float64 for questions over many series at once; `exact_cost` and
-`time_weighted_mean` work in Decimal for a single answer that is shown.
+Times are integer microseconds since 1970-01-01 UTC, so that differences are exact. Prices are in the
+series' own currency per instance-hour. `PriceBook` works in float64 for questions over many series at
+once; `exact_cost` and `time_weighted_mean` work in Decimal for a single answer that is shown.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, localcontext
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -94,10 +95,10 @@ def _merge_ranges(start: Ints, end: Ints, groups: Ints, count: int) -> tuple[Int
 class PriceBook:
     """Many step series in columns.
 
-    Shapes: n keys; `offsets` n+1, rows of series i are `offsets[i]:offsets[i+1]` of `times` (us, strictly increasing
-    inside a series) and `prices` (> 0); `known_offsets` n+1 into `known_from`/`known_to`, merged and sorted ranges
-    [from, to). An instant on the end of a range still has a price (the last row stands there); an interval is known
-    when it lies inside one range and has an opening value.
+    Shapes: n keys; `offsets` n+1, rows of series i are `offsets[i]:offsets[i+1]` of `times` (us, strictly
+    increasing inside a series) and `prices` (> 0); `known_offsets` n+1 into `known_from`/`known_to`,
+    merged and sorted ranges [from, to). An instant on the end of a range still has a price (the last row
+    stands there); an interval is known when it lies inside one range and has an opening value.
     """
 
     keys: tuple[SeriesKey, ...]
@@ -115,9 +116,9 @@ class PriceBook:
     def from_frames(cls, changes: pd.DataFrame, known: pd.DataFrame) -> PriceBook:
         """Build a book from rows in any order.
 
-        `changes`: KEY_COLUMNS, `at` (aware datetime64 or int64 us), `price`. `known`: KEY_COLUMNS, `known_from`,
-        `known_to`. Exact repeats are dropped. Series without a change are left out. Raises ValueError for a price
-        that is not a number above 0 and for two prices of one series at one instant.
+        `changes`: KEY_COLUMNS, `at` (aware datetime64 or int64 us), `price`. `known`: KEY_COLUMNS,
+        `known_from`, `known_to`. Exact repeats are dropped. Series without a change are left out. Raises
+        ValueError for a price that is not a number above 0 and for two prices of one series at one instant.
         """
         columns = list(KEY_COLUMNS)
         if changes.empty:
@@ -164,7 +165,8 @@ class PriceBook:
     def until(self, at_us: int) -> PriceBook:
         """What could be known at `at_us`: rows at or before it, known ranges cut there.
 
-        The price standing at `at_us` stays; the series' order and indices stay, also of series that become empty.
+        The price standing at `at_us` stays; the series' order and indices stay, also of series that become
+        empty.
         """
         group = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         rows = self.times <= at_us
@@ -210,7 +212,8 @@ class PriceBook:
     def integral(self, series: ArrayLike, at_us: ArrayLike) -> Floats:
         """Price integrated from the series' first row to each instant, in currency; nan before the first row.
 
-        Prices are carried forward over unknown time too, so only differences inside a known range mean anything.
+        Prices are carried forward over unknown time too, so only differences inside a known range mean
+        anything.
         """
         series, at = np.broadcast_arrays(np.asarray(series, np.int64), np.asarray(at_us, np.int64))
         row = self.row_at(series, at)
@@ -221,10 +224,11 @@ class PriceBook:
         return np.where(row >= 0, total, np.nan)
 
     def cost(self, series: ArrayLike, start_us: ArrayLike, length_us: ArrayLike) -> Floats:
-        """Cost of one instance running [start, start + length), in currency: the integral of the step function.
+        """Cost of one instance running [start, start + length), in currency: the integral of the step
+        function.
 
-        Arguments broadcast. nan where any part of the interval is unknown. Two look-ups in the sorted change points
-        each, whatever the length.
+        Arguments broadcast. nan where any part of the interval is unknown. Two look-ups in the sorted
+        change points each, whatever the length.
         """
         series, start, length = np.broadcast_arrays(
             np.asarray(series, np.int64), np.asarray(start_us, np.int64), np.asarray(length_us, np.int64)
@@ -236,7 +240,8 @@ class PriceBook:
     @cached_property
     def _prefix(self) -> Floats:
         total = np.zeros(len(self.times))
-        # A running sum per series, not one over the book: the error stays that of the series' own few thousand rows.
+        # A running sum per series, not one over the book: the error stays that of the series' own few
+        # thousand rows.
         for low, high in zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True):
             if high - low > 1:
                 held = np.diff(self.times[low:high]) / US_PER_HOUR
@@ -280,7 +285,9 @@ def _composite(offsets: Ints, times: Ints) -> _Keys | None:
 
 
 def _segment_search(offsets: Ints, times: Ints, keys: _Keys | None, segment: Ints, at: Ints) -> Ints:
-    """Position of the last entry <= `at` inside each segment; below the segment's offset where there is none."""
+    """Position of the last entry <= `at` inside each segment; below the segment's offset where there is
+    none.
+    """
     if not len(times):
         return np.full(segment.shape, -1, np.int64)
     if keys is not None:
@@ -309,9 +316,11 @@ Range = tuple[int, int]
 def known_parts(
     times_us: Sequence[int], known: Sequence[Range], *, start_us: int, end_us: int
 ) -> list[Range]:
-    """The parts of [start, end) with a price: inside a known range and not before the first row. Sorted, merged.
+    """The parts of [start, end) with a price: inside a known range and not before the first row. Sorted,
+    merged.
 
-    `times_us`: sorted change points, also those before the window; `known`: sorted, disjoint ranges [from, to).
+    `times_us`: sorted change points, also those before the window; `known`: sorted, disjoint ranges [from,
+    to).
     """
     if not times_us:
         return []
@@ -334,7 +343,7 @@ def _currency_us(times_us: Sequence[int], prices: Sequence[Decimal], parts: Sequ
 def _check_rows(times_us: Sequence[int], prices: Sequence[Decimal]) -> None:
     if len(times_us) != len(prices):
         raise ValueError(f"{len(times_us)} times for {len(prices)} prices")
-    for before, after in zip(times_us, times_us[1:], strict=False):
+    for before, after in pairwise(times_us):
         if after <= before:
             raise ValueError(f"change points out of order at {from_us(after)}")
 
@@ -358,10 +367,11 @@ def exact_cost(
     end_us: int,
     count: int = 1,
 ) -> ExactAnswer:
-    """Cost of `count` instances over [start, end), exact, in the prices' currency; None when any part is unknown.
+    """Cost of `count` instances over [start, end), exact, in the prices' currency; None when any part is
+    unknown.
 
-    `times_us` and `prices` are the change points in order, including the one before the window; `known` are sorted,
-    disjoint ranges. The sum is exact in units of currency x microseconds and divided once.
+    `times_us` and `prices` are the change points in order, including the one before the window; `known`
+    are sorted, disjoint ranges. The sum is exact in units of currency x microseconds and divided once.
 
     >>> rows = [0, 4 * US_PER_HOUR], [Decimal("0.040"), Decimal("0.070")]
     >>> exact_cost(*rows, [(0, 8 * US_PER_HOUR)], start_us=0, end_us=8 * US_PER_HOUR).value == Decimal("0.44")
@@ -388,7 +398,8 @@ def time_weighted_mean(
     start_us: int,
     end_us: int,
 ) -> ExactAnswer:
-    """Mean price over the known part of [start, end), each price weighing as long as it stood; None if none is known.
+    """Mean price over the known part of [start, end), each price weighing as long as it stood; None if
+    none is known.
 
     Arguments as `exact_cost`. The division is carried to 28 digits.
     """
