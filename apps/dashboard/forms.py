@@ -158,3 +158,88 @@ def command_of(question: dict[str, Any], at: datetime) -> str:
             text = f"{value:g}" if isinstance(value, float) else str(value)
             words.append(f"{flag} {text}" if NAME.fullmatch(text) else f"{flag} '{text}'")
     return " ".join([*words, f"--at {at:%Y-%m-%dT%H:%M:%SZ}", "--json"])
+
+
+class UploadForm(forms.Form):
+    """A file of prices; what the file does not say may be added."""
+
+    file = forms.FileField(
+        label=_("File"),
+        help_text=_("JSON, JSON lines, text lines, CSV or Parquet; plain, gz, xz, zst or tar."),
+    )
+    region = forms.CharField(
+        label=_("Region"), required=False, max_length=40, help_text=_("Only where the file does not name it.")
+    )
+
+
+class PathForm(forms.Form):
+    """A file or folder on the server, below one of the folders that the operator opened."""
+
+    path = forms.CharField(
+        label=_("Path on the server"), max_length=1000, help_text=_("A file, a folder or a pattern with *.")
+    )
+    region = forms.CharField(label=_("Region"), required=False, max_length=40)
+
+
+class FeedForm(forms.Form):
+    """A live AWS feed."""
+
+    name = forms.CharField(label=_("Name"), max_length=100)
+    regions = NamesField(label=_("Regions"), help_text=_("For example us-east-1, eu-west-1."))
+    instance_types = NamesField(label=_("Instance types"), required=False, help_text=_("Empty: all."))
+    products = forms.CharField(
+        label=_("Products"), required=False, help_text=_("Separated by ;. Empty: all.")
+    )
+    minutes = forms.IntegerField(label=_("Ask every, minutes"), min_value=5, max_value=1440, initial=15)
+    role_arn = forms.CharField(
+        label=_("Role to take"),
+        required=False,
+        max_length=200,
+        help_text=_("Empty: the credentials of the server."),
+    )
+    external_id = forms.CharField(label=_("External id"), required=False, max_length=200)
+    account = forms.RegexField(
+        r"^[0-9]{12}$", label=_("Account"), required=False, help_text=_("12 digits; zone names belong to it.")
+    )
+
+
+class ProfileForm(forms.Form):
+    """The reader's own name, language, zone and theme."""
+
+    name = forms.CharField(label=_("Name"), max_length=150, required=False)
+    language = forms.ChoiceField(label=_("Language"), required=False)
+    time_zone = forms.ChoiceField(label=_("Time zone"), help_text=_("All times are shown in it."))
+    theme = forms.ChoiceField(label=_("Theme"))
+
+    def __init__(self, *args: Any, languages: Any, zones: list[str], themes: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["language"].choices = [("", _("As the browser")), *languages]  # type: ignore[attr-defined]
+        self.fields["time_zone"].choices = [(z, z) for z in zones]  # type: ignore[attr-defined]
+        self.fields["theme"].choices = themes  # type: ignore[attr-defined]
+
+
+class KeyForm(forms.Form):
+    """A new API key."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=100, help_text=_("Where it is used, for example nightly CI.")
+    )
+    scopes = forms.MultipleChoiceField(label=_("What it may do"), widget=forms.CheckboxSelectMultiple)
+    expires_days = forms.IntegerField(
+        label=_("Days until it expires"), min_value=1, max_value=365, initial=90
+    )
+
+    def __init__(self, *args: Any, scopes: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["scopes"].choices = scopes  # type: ignore[attr-defined]
+
+
+class InviteForm(forms.Form):
+    """A new member."""
+
+    email = forms.EmailField(label=_("E-mail address"))
+    role = forms.ChoiceField(label=_("Role"))
+
+    def __init__(self, *args: Any, roles: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = roles  # type: ignore[attr-defined]

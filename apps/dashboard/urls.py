@@ -2,14 +2,27 @@
 
 from django.urls import URLPattern, path
 
-from apps.dashboard.views import home, market, run
+from apps.dashboard.views import data, home, market, run, settings
 
 app_name = "dashboard"
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
     path("market/", market.market_page, name="market"),
     path("run/", run.run_page, name="run"),
-    path("data/", home.home, name="data"),
-    path("settings/", home.home, name="settings"),
+    path("data/", data.data_page, name="data"),
+    path("data/runs/", data.runs_region, name="data-runs"),
+    path("data/runs/<int:run_id>/", data.run_detail, name="data-run"),
+    path("data/upload/", data.upload, name="data-upload"),
+    path("data/path/", data.load_path, name="data-path"),
+    path("data/feeds/", data.feed_add, name="feed-add"),
+    path("data/feeds/<int:feed_id>/switch/", data.feed_switch, name="feed-switch"),
+    path("settings/", settings.settings_page, name="settings"),
+    path("settings/profile/", settings.profile_save, name="profile-save"),
     path("settings/appearance/", home.appearance, name="appearance"),
+    path("settings/keys/", settings.key_create, name="key-create"),
+    path("settings/keys/<int:key_id>/revoke/", settings.key_revoke, name="key-revoke"),
+    path("settings/members/", settings.member_add, name="member-add"),
+    path("settings/members/<int:member_id>/role/", settings.member_role, name="member-role"),
+    path("settings/members/<int:member_id>/remove/", settings.member_drop, name="member-remove"),
+    path("settings/audit/", settings.audit_page, name="audit"),
 ]

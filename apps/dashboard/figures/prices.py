@@ -41,7 +41,7 @@ class Line:
 
 
 def price_lines(
-    lines: Sequence[Line], *, start: datetime, end: datetime, zone: tzinfo, lang: str
+    lines: Sequence[Line], *, start: datetime, end: datetime, zone: tzinfo, lang: str, ticks: int = 7
 ) -> Figure | None:
     """Stepped price lines with their names and last prices at the right edge; None without any price."""
     prices = [price for line in lines for _, price in line.steps if price is not None]
@@ -49,7 +49,7 @@ def price_lines(
         return None
     low, high, step = value_range(prices)
     layout = base_layout(right=150)
-    layout["xaxis"] = time_axis(start, end, zone, lang)
+    layout["xaxis"] = time_axis(start, end, zone, lang, ticks)
     layout["yaxis"] = value_axis(low, high, step)
     ends = [(line, price) for line in lines if (price := _last(line)) is not None]
     wide = [EndLabel(f"{line.name} {fmt.hourly(p)}", p, line.text, line.strong) for line, p in ends]

@@ -86,6 +86,14 @@ def _example(request: HttpRequest, known: Choices) -> QueryDict:
     if asked in known.types:
         data["types"] = asked
         data.setlist("regions", known.regions(asked)[:4])
+    # A saving needs something to compare with: the first zone of the first region stands for "today".
+    book = loaded_book(
+        provider="aws", regions=data.getlist("regions")[:1], types=[data["types"]], product=data["product"],
+        snapshots=freshness.snapshots_of(request),
+    )  # fmt: skip
+    zones = sorted(book.zone_names.get(key.zone, key.zone) for key in book.book.keys)
+    if zones:
+        data["home_zone"] = zones[0]
     return data
 
 
@@ -249,7 +257,7 @@ def _chart(
             lines.append(Line(name, short, row.steps, *CONTEXT))
     start = axis_start(lines)
     figure = price_lines(
-        sorted(lines, key=lambda line: line.width), start=at - timedelta(days=CHART_DAYS), end=at, zone=zone, lang=lang()
+        sorted(lines, key=lambda line: line.width), start=at - timedelta(days=CHART_DAYS), end=at, zone=zone, lang=lang(), ticks=4
     )  # fmt: skip
     if figure is None:
         return None
