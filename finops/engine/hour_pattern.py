@@ -38,8 +38,8 @@ class PatternConfig:
     2020-2022 the time of week moves prices by about 1 %, which no user can collect; a pattern has to be worth
     twice that, and half of it in a stretch that can be named: `night_hours` of every day or `weekend_hours`
     of the week. `level`: on made-up noise a nominal 5 % passes 5-9 % of cases and 3 % passes 3-7 %; with the
-    other conditions 3 % leaves at most 4 % false patterns. `drift_degree`: see `weeks_of`. `turns`: p in steps
-    of 0.0005. `resamples`: draws of whole weeks behind an interval.
+    other conditions 3 % leaves at most 4 % false patterns. `drift_degree`: see `weeks_of`. `turns`: p in
+    steps of 0.0005. `resamples`: draws of whole weeks behind an interval.
     """
 
     min_weeks: int = 3
@@ -76,8 +76,8 @@ def weeks_of(relative: Floats, seconds: Floats, first_slot: int, config: Pattern
 
     A group that is many series together is measured against its own best known week. The first slot is left
     out: it may be half the week's start and half its end. The drift is a polynomial of `drift_degree`: 3
-    takes out steady and slowing moves (with 1, jumps that stay gave 5 % false patterns, with 3 under 1 %) and
-    leaves what repeats daily.
+    takes out steady and slowing moves (with 1, jumps that stay gave 5 % false patterns, with 3 under 1 %)
+    and leaves what repeats daily.
     """
     slots = seconds.shape[2]
     known = seconds.sum(axis=2)
