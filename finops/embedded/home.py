@@ -1,8 +1,8 @@
 """The home folder: everything that one installation writes, and nothing outside of it.
 
-A home is made with mode 0700 and so are its folders; a folder that was there before keeps its mode. Two exceptions lie
-elsewhere because they must: sockets of a home with a long path (`Home.socket_folder`) and the servers' data of a root
-without user namespaces (`finops.embedded.run_as`).
+A home is made with mode 0700 and so are its folders; a folder that was there before keeps its mode. Two
+exceptions lie elsewhere because they must: sockets of a home with a long path (`Home.socket_folder`) and the
+servers' data of a root without user namespaces (`finops.embedded.run_as`).
 """
 
 import errno
@@ -106,7 +106,8 @@ class Home:
         if free < FREE_BYTES_NEEDED:
             raise EmbeddedError(
                 f"Only {free // 2**20} MB are free on the disk of {self.path} and at least"
-                f" {FREE_BYTES_NEEDED // 2**20} MB are needed: free some space, or set OFFPEAK_HOME to another disk."
+                f" {FREE_BYTES_NEEDED // 2**20} MB are needed: free some space, or set OFFPEAK_HOME to a"
+                " folder on another disk."
             )
 
     def explain(self, error: OSError) -> EmbeddedError:
@@ -144,7 +145,7 @@ class Home:
         return path.read_text().strip()
 
     def socket_folder(self, preferred: Path) -> Path:
-        """Return a 0700 folder whose sockets fit into a socket address: `preferred`, else a short one elsewhere."""
+        """Return a 0700 folder whose sockets have short addresses: `preferred`, else one elsewhere."""
         if fits_socket(preferred):
             preferred.mkdir(mode=0o700, exist_ok=True)
             return preferred
@@ -156,7 +157,7 @@ class Home:
             folder = Path(base) / name
             if not base or not fits_socket(folder) or not os.access(base, os.W_OK | os.X_OK):
                 continue
-            # /tmp is shared: the folder counts only when it is a real folder of this user that others cannot enter
+            # /tmp is shared: only a real folder of this user, closed to others, will do
             folder.mkdir(mode=0o700, exist_ok=True)
             found = folder.lstat()
             if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:

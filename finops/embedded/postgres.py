@@ -1,4 +1,4 @@
-"""PostgreSQL 18 of one home: Unix socket only, passwords always, one database for Django and the lake's catalog."""
+"""PostgreSQL 18 of one home: Unix socket only, passwords always, Django's tables and the lake's catalog in it."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ ADMIN = "postgres"
 ROLE = "offpeak"
 DATABASE = "offpeak"
 START_SECONDS = 60.0
-# SIGINT is the fast shutdown (sessions end, a checkpoint is written), SIGQUIT the immediate one (replay at next start).
+# SIGINT: fast shutdown (sessions end, a checkpoint is written); SIGQUIT: immediate (replay at the next start).
 STOP_STEPS = ((SIGINT, 30.0), (SIGQUIT, 10.0), (SIGKILL, 5.0))
 VOLATILE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
@@ -101,7 +101,7 @@ class Postgres:
         return self.run_as.command(self.wheel.program("postgres"), "-D", self.data, *words)
 
     def _initialise(self) -> None:
-        """Make the data directory under another name first: a start that is killed here leaves nothing half-made."""
+        """Make the data directory under another name first: a killed start leaves nothing half-made."""
         draft = self.run_as.make_folder("postgres.new")
         shutil.rmtree(draft)
         draft = self.run_as.make_folder("postgres.new")

@@ -1,7 +1,7 @@
 """Processes that outlive the one that started them: records, identity, ordered ends.
 
-A process id alone names nobody: after a crash it may belong to a stranger. A record therefore holds the start time as
-well, and a process counts as ours only when id, start time and a marker in its command line agree.
+A process id alone names nobody: after a crash it may belong to a stranger. A record therefore holds the start
+time as well, and a process counts as ours only when id, start time and a marker in its command line agree.
 """
 
 import json
@@ -41,7 +41,7 @@ class Process:
 
 
 def start_time(pid: int) -> str:
-    """Return a text that is the same for the life of a process and no other; '' when it is gone or a zombie."""
+    """Return a text that belongs to this process and no other; '' when it is gone or a zombie."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,10 +1,11 @@
 """Who runs the servers: PostgreSQL refuses to run as root, and nothing of the system may be changed for it.
 
 - An ordinary user runs them as himself.
-- Root runs them inside a user namespace: there they have an ordinary id and no rights over the machine, outside they
-  own root's files, so the data stay under the 0700 home.
-- Root without user namespaces (or with a home in somebody else's private folder, which a namespace cannot enter) runs
-  them as `nobody`, from a copy of the wheels and with the data under /var/lib/offpeak, where that account can reach.
+- Root runs them inside a user namespace: there they have an ordinary id and no rights over the machine, outside
+  they own root's files, so the data stay under the 0700 home.
+- Root without user namespaces (or with a home in somebody else's private folder, which a namespace cannot enter)
+  runs them as `nobody`, from a copy of the wheels and with the data under /var/lib/offpeak, which that account
+  can reach.
 """
 
 import os
@@ -105,7 +106,7 @@ def _as_account(home: Home) -> RunAs:
 
 
 def copied(wheel: Wheel) -> Wheel:
-    """Copy a wheel's tree with its sibling of libraries (found relative to it) below /var/lib/offpeak, once a version."""
+    """Copy a wheel's tree and its sibling of libraries (found relative to it), once a version."""
     package = wheel.tree.parent.name
     target = SYSTEM_FOLDER / f"{package}-{wheel.version}"
     if not target.is_dir():
@@ -113,7 +114,7 @@ def copied(wheel: Wheel) -> Wheel:
         shutil.copytree(wheel.tree, draft / package / wheel.tree.name, symlinks=True)
         if wheel.libraries:
             shutil.copytree(wheel.libraries, draft / wheel.libraries.name)
-        draft.chmod(0o755)  # noqa: S103 - programs, not data: the account must read them
+        draft.chmod(0o755)  # programs, not data: the account must read them
         try:
             draft.rename(target)
         except OSError:  # another starter was faster

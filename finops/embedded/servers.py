@@ -1,7 +1,7 @@
 """Both servers of a home together, shared by every command that needs them.
 
-Each user of the servers keeps a holder file while it runs. The first starts what is not running, the last one out
-stops it; a holder that was killed does not count, because its record names a process that is gone.
+Each user of the servers keeps a holder file while it runs. The first starts what is not running, the last one
+out stops it; a holder that was killed does not count, because its record names a process that is gone.
 """
 
 import os
