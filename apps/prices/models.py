@@ -12,7 +12,7 @@ from finops.frames.list_prices import PRICE_DECIMALS, PRICE_DIGITS
 
 
 class ListPrice(models.Model):
-    """One on-demand price of one dated list, per instance-hour (docs/adr: list prices in PostgreSQL)."""
+    """One on-demand price of one dated list, per instance-hour (docs/adr/0004-list-prices-in-postgresql.md)."""
 
     provider = models.CharField(_("provider"), max_length=20)
     region = models.CharField(_("region"), max_length=40)

@@ -3,7 +3,8 @@ date.
 
 A band is a half-open share of instances interrupted within a month: `low <= share < high`, both in 0..1. It
 is published as a band, so nothing finer is stored; the top band ("over 20 %") has no upper end.
-`saving_share` is the publisher's own saving against on-demand, for show only.
+`saving_share` is the publisher's own saving against on-demand, for show only;
+below 0 where Spot is dearer.
 """
 
 from __future__ import annotations
@@ -32,6 +33,6 @@ def check(band: InterruptionBand) -> str:
     high = Decimal(1) if band.high is None else band.high
     if not (Decimal(0) <= band.low < high <= Decimal(1)):
         return "band does not lie within 0 and 100 %"
-    if band.saving_share is not None and not (Decimal(0) <= band.saving_share <= Decimal(1)):
-        return "saving does not lie within 0 and 100 %"
+    if band.saving_share is not None and band.saving_share > 1:
+        return "saving is above 100 %"
     return ""

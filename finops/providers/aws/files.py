@@ -32,6 +32,16 @@ from finops.providers.aws.reading import Reading, date_in_name
 
 def list_prices_of(name: str, data: bytes, *, listed_on: date | None = None) -> Reading[ListPrice]:
     """On-demand prices of an offer file (JSON or CSV) or of any CSV with a header."""
+    reading = _list_prices(name, data, listed_on)
+    if not reading.rows and not reading.refused:
+        about = ", ".join(f"{kind} ({count})" for kind, count in reading.ignored.most_common(3))
+        reading.refuse(
+            None, "", f"no on-demand price of an instance hour in it{': ' if about else ''}{about}"
+        )
+    return reading
+
+
+def _list_prices(name: str, data: bytes, listed_on: date | None) -> Reading[ListPrice]:
     if data.lstrip()[:1] in {b"{", b"["}:
         documents, problem = json_documents(data)
         if problem or len(documents) != 1:
