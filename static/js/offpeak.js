@@ -25,6 +25,7 @@
   const source = (plot) => {
     if (!figures.has(plot)) {
       figures.set(plot, JSON.parse(document.getElementById(plot.dataset.figure).textContent));
+      plot.replaceChildren();
     }
     return figures.get(plot);
   };
@@ -124,6 +125,7 @@
     drawAll();
     document.querySelectorAll(".toast:not(.error)").forEach((toast) => setTimeout(() => toast.remove(), 8000));
   };
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-  else start();
+  /* Deferred scripts run before DOMContentLoaded: plotly.js, which comes after this one, is there by then. */
+  if (document.readyState === "complete") start();
+  else document.addEventListener("DOMContentLoaded", start);
 })();

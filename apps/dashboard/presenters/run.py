@@ -273,6 +273,9 @@ def grid_rows(doc: Doc) -> list[dict[str, Any]]:
             for where in WHERES
         ]
         rows.append({"title": title, "cells": made})
+    empty = rows and all(row["cells"][-1]["kind"] == "none" for row in rows)
+    for row in rows:
+        row["cells"][-1]["drop"] = bool(empty)
     return rows
 
 

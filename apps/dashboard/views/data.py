@@ -10,10 +10,11 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Count, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from apps.accounts.access import access, refusal
@@ -29,6 +30,7 @@ from apps.dashboard.words import lang
 from apps.ingest.models import Feed, FeedState, IngestRun, RejectedRow, RunKind, RunState
 from apps.ingest.selectors import runs_visible
 from apps.ingest.services.imports import ImportOptions, ingest_run_create
+from apps.ingest.services.live import feed_create
 from apps.ingest.services.paths import PathRefusedError, import_path_resolve, upload_store
 from apps.ingest.tasks import ingest_run_execute
 from finops.providers.aws.permissions import policy
@@ -125,15 +127,17 @@ def _heading(regions: list[RegionKnown]) -> str:
 
 
 def _kpis(request: HttpRequest, regions: list[RegionKnown]) -> list[tuple[str, str, str]]:
-    from django.db.models import Count, Sum
-
     sums = _runs(request).aggregate(
         read=Sum("rows_read"), stored=Sum("stored"), duplicates=Sum("duplicates"), rejected=Sum("rejected"), runs=Count("pk")
     )  # fmt: skip
     count = {name: fmt.number(value or 0) for name, value in sums.items()}
     gaps = sum(r.gaps for r in regions)
     return [
-        (_("Rows read"), count["read"], _("in %(runs)s runs") % count),
+        (
+            _("Rows read"),
+            count["read"],
+            ngettext("in %(runs)s run", "in %(runs)s runs", sums["runs"]) % count,
+        ),
         (_("Stored"), count["stored"], _("price changes")),
         (_("Duplicates"), count["duplicates"], _("the same change again")),
         (_("Rejected"), count["rejected"], _("each with file, row and reason")),
@@ -240,8 +244,6 @@ def load_path(request: HttpRequest) -> HttpResponse:
 @access(Action.MANAGE_FEEDS)
 def feed_add(request: HttpRequest) -> HttpResponse:
     """Create a live feed; it is asked at the next turn of beat."""
-    from apps.ingest.services.live import feed_create
-
     form = FeedForm(request.POST)
     if not form.is_valid():
         return _page(request, 422, feed_form=form)
