@@ -5,8 +5,10 @@ def demo_prepare(*, password: str, load: bool = True) -> str:
     """Load the demo data (a repeat changes nothing) and return the login name of the demo user."""
     from apps.accounts import services as accounts
     from apps.ingest import services as ingest
+    from apps.prices import services as prices
 
     if load:
         ingest.demo_load()
+        prices.demo_reference_load()
     user = accounts.demo_user_ensure(password=password)
     return str(user.get_username())

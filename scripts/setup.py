@@ -1,4 +1,4 @@
-"""Make or refresh .venv from the pinned requirements: `setup.py [--dev]`; says nothing when all is up to date.
+"""Make or refresh .venv from the pinned requirements: `setup.py [--dev]`; silent when all is up to date.
 
 Runs on the system's Python, so it uses the standard library only and must be readable for any Python 3.
 """
@@ -32,7 +32,7 @@ def wanted(files):
 
 
 def works():
-    """Tell whether the environment has a Python that is new enough and starts (its base may have been removed)."""
+    """Tell whether the environment has a Python that is new enough and still starts."""
     check = "import sys; sys.exit(sys.version_info < (3, 11))"
     try:
         return subprocess.run([PYTHON, "-c", check], capture_output=True).returncode == 0

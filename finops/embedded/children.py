@@ -14,7 +14,7 @@ WORKERS = 2
 STEADY_SECONDS = 60.0
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
-# Seven ends without a steady minute between them: pauses of 1, 2, 4, 8, 16 and 30 s, so about a minute of trying.
+# Seven ends without a steady minute between them: pauses of 1, 2, 4, 8, 16 and 30 s, about a minute of trying.
 MOST_CRASHES = 7
 
 
@@ -68,7 +68,7 @@ class Child:
             return self.ready_words.encode() in file.read()
 
     def watch(self, env: dict[str, str], now: float) -> str | None:
-        """Restart an ended process after a growing pause; returns a sentence on each event, None when all is well.
+        """Restart an ended process after a growing pause; returns a sentence on each event, None otherwise.
 
         Raises `GaveUpError` when it keeps dying.
         """

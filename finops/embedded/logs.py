@@ -8,10 +8,10 @@ KEPT = 3
 
 
 def rotate(folder: Path, limit: int = ROTATE_BYTES) -> list[Path]:
-    """Move the content of every log over `limit` bytes to `<name>.1` (older to .2, .3); returns the rotated files.
+    """Move what every log over `limit` bytes holds to `<name>.1` (older to .2, .3); returns those logs.
 
-    The file itself is copied and cut, not renamed: running processes hold it open for appending and go on at its
-    start. Lines written between copy and cut are lost; that is a moment every ten megabytes.
+    The file itself is copied and cut, not renamed: running processes hold it open for appending and go on at
+    its start. Lines written between copy and cut are lost; that is a moment every ten megabytes.
     """
     rotated = []
     for log in sorted(folder.glob("*.log")):

@@ -1,4 +1,4 @@
-"""PostgreSQL 18 of one home: Unix socket only, passwords always, Django's tables and the lake's catalog in it."""
+"""PostgreSQL 18 of one home: Unix socket only, passwords always; Django's tables and the lake's catalog."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ ADMIN = "postgres"
 ROLE = "offpeak"
 DATABASE = "offpeak"
 START_SECONDS = 60.0
-# SIGINT: fast shutdown (sessions end, a checkpoint is written); SIGQUIT: immediate (replay at the next start).
+# SIGINT: fast shutdown (sessions end, a checkpoint is written); SIGQUIT: immediate (replay at next start).
 STOP_STEPS = ((SIGINT, 30.0), (SIGQUIT, 10.0), (SIGKILL, 5.0))
 VOLATILE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 

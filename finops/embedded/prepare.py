@@ -8,9 +8,12 @@ from collections.abc import Callable
 from finops.embedded.home import Home, write_private
 from finops.embedded.verbs import CHECKOUT, home_path, migrate
 
+# Lines of the log that start with it are shown at the terminal; the rest is for whoever looks for a fault.
+STEP_SIGN = "» "
+
 
 def static_state() -> str:
-    """Return a digest of the static sources: names, sizes, times, and the versions of the installed packages."""
+    """Return a digest of the static sources: names, sizes, times, and the pinned packages."""
     digest = hashlib.sha256((CHECKOUT / "requirements" / "base.txt").read_bytes())
     folders = [CHECKOUT / "static", *sorted((CHECKOUT / "apps").glob("*/static"))]
     for path in sorted(path for folder in folders for path in folder.rglob("*")):
@@ -57,6 +60,6 @@ def main() -> int:
         step(home)
         seconds = time.monotonic() - started
         if seconds > 0.5:
-            sys.stdout.write(f"{title}: done in {seconds:.1f} s\n")
+            sys.stdout.write(f"{STEP_SIGN}{title}: done in {seconds:.1f} s\n")
             sys.stdout.flush()
     return 0

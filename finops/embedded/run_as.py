@@ -1,11 +1,11 @@
 """Who runs the servers: PostgreSQL refuses to run as root, and nothing of the system may be changed for it.
 
 - An ordinary user runs them as himself.
-- Root runs them inside a user namespace: there they have an ordinary id and no rights over the machine, outside
-  they own root's files, so the data stay under the 0700 home.
-- Root without user namespaces (or with a home in somebody else's private folder, which a namespace cannot enter)
-  runs them as `nobody`, from a copy of the wheels and with the data under /var/lib/offpeak, which that account
-  can reach.
+- Root runs them inside a user namespace: there they have an ordinary id and no rights over the machine,
+  outside they own root's files, so the data stay under the 0700 home.
+- Root without user namespaces (or with a home in somebody else's private folder, which a namespace cannot
+  enter) runs them as `nobody`, from a copy of the wheels and with the data under /var/lib/offpeak, which that
+  account can reach.
 """
 
 import os

@@ -19,6 +19,7 @@ from finops.embedded.children import GaveUpError, children, environment
 from finops.embedded.errors import AlreadyRunningError, EmbeddedError
 from finops.embedded.home import Home
 from finops.embedded.postgres import tail
+from finops.embedded.prepare import STEP_SIGN
 from finops.embedded.servers import Servers
 from finops.embedded.verbs import CHECKOUT
 
@@ -82,7 +83,7 @@ class Supervisor:
             say(
                 f"Offpeak stops: {error.child.name} keeps ending by itself. The last lines of {error.child.log}:"
             )
-            say(tail(error.child.log))
+            say(tail(log))
             return 1
         finally:
             self._stop(holder)
@@ -143,7 +144,7 @@ class Supervisor:
         return EmbeddedError(f"Offpeak cannot listen on {self.host} port {self.port} ({error}).")
 
     def _prepare(self, env: dict[str, str]) -> None:
-        """Bring tables, static files and demo data up to date in one process; its output is shown as it comes."""
+        """Bring tables, static files and demo data up to date in one process, showing its steps."""
         log = self.home.logs / "prepare.log"
         offset = log.stat().st_size if log.exists() else 0
         command = [sys.executable, "-m", "finops.embedded", "prepare"]
@@ -159,7 +160,8 @@ class Supervisor:
             time.sleep(0.1)
         _show_new(log, offset)
         if not done.exists():
-            raise EmbeddedError(f"Offpeak could not be made ready; the last lines above are from {log}.")
+            say(tail(log))
+            raise EmbeddedError(f"the first steps failed; the lines above are the last of {log}.")
 
     def _wait_ready(self) -> None:
         until = time.monotonic() + READY_SECONDS
@@ -233,13 +235,14 @@ class Supervisor:
 
 
 def _show_new(log: Path, offset: int) -> int:
-    """Print the whole lines that a log gained; returns the new offset."""
+    """Print the steps that a log gained; returns the new offset."""
     with log.open("rb") as file:
         file.seek(offset)
         text = file.read()
     whole = text[: text.rfind(b"\n") + 1]
-    if whole:
-        say(whole.decode(errors="replace").rstrip("\n"))
+    for line in whole.decode(errors="replace").splitlines():
+        if line.startswith(STEP_SIGN):
+            say(line.removeprefix(STEP_SIGN))
     return offset + len(whole)
 
 

@@ -1,4 +1,4 @@
-"""Valkey 9 of one home: broker (database 0), cache (database 1); Unix socket only, queued tasks kept on disk."""
+"""Valkey 9 of one home: broker (database 0) and cache (database 1); Unix socket only, queues kept on disk."""
 
 import socket
 import time

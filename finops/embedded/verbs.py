@@ -1,7 +1,7 @@
 """Servers for one verb of manage.py: started when they do not run, left as they were found.
 
-The addresses travel in environment variables because the settings read them there; this package runs before the
-settings can be loaded and is the one other place that looks at the environment.
+The addresses travel in environment variables because the settings read them there; this package runs before
+the settings can be loaded and is the one other place that looks at the environment.
 """
 
 import hashlib
