@@ -1,7 +1,7 @@
 """`make bench`: run every bench of this folder in order, each in a process of its own.
 
-A bench is a module with a `main()` that prints its lines. Those on real data read OFFPEAK_BENCH_DATA; without it
-their line says "not run: no data". Names given as arguments choose some of them.
+A bench is a module with a `main()` that prints its lines. Those on real data read OFFPEAK_BENCH_DATA; without
+it their line says "not run: no data". Names given as arguments choose some of them.
 """
 
 import os

@@ -49,9 +49,7 @@ def make_venv():
     if made.returncode != 0:
         shutil.rmtree(VENV, ignore_errors=True)
         if "ensurepip" in made.stdout + made.stderr:
-            stop(
-                "this Python has no pip for new environments: install it (Debian: apt-get install python3-venv)."
-            )
+            stop("this Python cannot make environments: install its venv part (Debian: python3-venv).")
         stop("the environment .venv could not be made: " + (made.stderr or made.stdout).strip()[-300:])
 
 

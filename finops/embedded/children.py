@@ -14,7 +14,7 @@ WORKERS = 2
 STEADY_SECONDS = 60.0
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
-# Seven ends without a steady minute between them: pauses of 1, 2, 4, 8, 16 and 30 s, about a minute of trying.
+# Seven ends without a steady minute between them: pauses of 1, 2, 4, 8, 16 and 30 s, a minute of trying.
 MOST_CRASHES = 7
 
 

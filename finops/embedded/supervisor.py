@@ -80,9 +80,8 @@ class Supervisor:
         except StoppedError:
             return 0
         except GaveUpError as error:
-            say(
-                f"Offpeak stops: {error.child.name} keeps ending by itself. The last lines of {error.child.log}:"
-            )
+            name, log = error.child.name, error.child.log
+            say(f"Offpeak stops: {name} does not keep running. The last lines of {log}:")
             say(tail(log))
             return 1
         finally:

@@ -1,7 +1,7 @@
 """Pytest plugin: real servers for one test session, in a temporary home.
 
-It is loaded by `-p` because pytest-django reads the settings before any conftest.py. The controller starts the
-servers and stops them at the end; xdist workers inherit the addresses and take a lake folder and database
+It is loaded by `-p` because pytest-django reads the settings before any conftest.py. The controller starts
+the servers and stops them at the end; xdist workers inherit the addresses and take a lake folder and database
 numbers of their own. With DATABASE_URL set nothing is started and only the folders are made.
 """
 
