@@ -12,7 +12,10 @@ from finops.frames.list_prices import PRICE_DECIMALS, PRICE_DIGITS
 
 
 class ListPrice(models.Model):
-    """One on-demand price of one dated list, per instance-hour (docs/adr/0004-list-prices-in-postgresql.md)."""
+    """One on-demand price of one dated list, per instance-hour.
+
+    Why it is here and not in the lake: docs/adr/0004-list-prices-in-postgresql.md.
+    """
 
     provider = models.CharField(_("provider"), max_length=20)
     region = models.CharField(_("region"), max_length=40)
