@@ -76,6 +76,8 @@ def _redacting_record(factory: Any) -> Any:
 
     def make(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record: logging.LogRecord = factory(*args, **kwargs)
+        if record.exc_info and record.exc_info[0] is not None and record.exc_text is None:
+            record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
         if not isinstance(record.msg, str):
             return record
         try:
@@ -85,8 +87,6 @@ def _redacting_record(factory: Any) -> Any:
         clean = redact(message)
         if clean != message:
             record.msg, record.args = clean, ()
-        if record.exc_info and record.exc_info[0] is not None and record.exc_text is None:
-            record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
         return record
 
     make.offpeak = True  # type: ignore[attr-defined]

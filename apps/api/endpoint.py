@@ -69,7 +69,7 @@ class EndpointPermission(BasePermission):
         """True, or an exception that says what is missing."""
         ours = cast(ApiView, view)
         method = "GET" if request.method == "HEAD" else str(request.method)
-        if not hasattr(view, method.lower()):
+        if method.lower() not in view.http_method_names or not hasattr(view, method.lower()):
             raise MethodNotAllowed(method)
         endpoint = ours.endpoints.get(method)
         if endpoint is None:

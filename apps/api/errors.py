@@ -122,7 +122,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     code = CODES.get(type(known)) or str(known.get_codes())
     if code == "not_allowed" and str(known.detail).startswith("CSRF"):
         code = "csrf_failed"
-    return Response(envelope(code, redact(str(known.detail))), status=known.status_code, headers=headers)
+    return Response(envelope(code, str(known.detail)), status=known.status_code, headers=headers)
 
 
 def missing(request: HttpRequest, *args: Any, **kwargs: Any) -> JsonResponse:
