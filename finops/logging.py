@@ -59,7 +59,9 @@ def configuration(*, level: str = "INFO", form: str = "text") -> dict[str, Any]:
         raise ValueError(f"LOG_LEVEL is one of {', '.join(sorted(LEVELS))}, not {level!r}")
     if form not in FORMS:
         raise ValueError(f"LOG_FORMAT is text or json, not {form!r}")
-    quiet = {name: {"level": "INFO"} for name in ("botocore", "urllib3", "boto3", "s3transfer", "pyiceberg")}
+    quiet = {name: {"level": "INFO"} for name in ("botocore", "urllib3", "boto3", "s3transfer")}
+    # A line for every table it opens says nothing to an operator.
+    quiet["pyiceberg"] = {"level": "WARNING"}
     return {
         "version": 1,
         "disable_existing_loggers": False,
