@@ -61,8 +61,7 @@ _SECRET_NAMES = frozenset(
 
 
 def _any_of(names: frozenset[str]) -> str:
-    """An alternation that finds the names with or without "-" and "_" between their letters, longest first.
-    """
+    """A pattern for the names, with or without "-" and "_" between their letters, longest first."""
     spelled = ("[-_]?".join(name) for name in sorted(names, key=lambda n: (-len(n), n)))
     return rf"(?<![A-Za-z0-9_\-])(?P<name>{'|'.join(spelled)})"
 
@@ -76,8 +75,8 @@ _QUOTED = re.compile(
     rf"{_any_of(_SECRET_NAMES)}(?P<sign>[\"']\s*[:=,]\s*b?)(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).)*(?P=quote)",
     re.IGNORECASE,
 )
-# Name: value up to the end of the line, as headers are printed
-_HEADER = re.compile(rf"{_any_of(_HEADER_NAMES)}(?P<sign>:[ \t]+)[^\r\n'\"]+", re.IGNORECASE)
+# Name: value up to the end of the line, as headers are printed and signed (without the space)
+_HEADER = re.compile(rf"{_any_of(_HEADER_NAMES)}(?P<sign>:[ \t]*)[^\r\n'\"]+", re.IGNORECASE)
 _XML = re.compile(rf"(?<=<){_any_of(_SECRET_NAMES)}>[^<]+</", re.IGNORECASE)
 _SCHEME = re.compile(r"\b(?P<scheme>Bearer|AWS4-HMAC-SHA256)[ ]+(?:[^\s'\",]+(?:, ?)?)+")
 _USERINFO = re.compile(r"(?P<head>[a-z][a-z0-9+.\-]*://[^\s/@:'\"]*):[^\s/@'\"]+@", re.IGNORECASE)

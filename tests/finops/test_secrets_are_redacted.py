@@ -35,6 +35,7 @@ def test_the_calls_of_the_field_case_lose_their_secrets_and_keep_the_page() -> N
             f"<SessionToken>{MASK}</SessionToken><Code>x</Code>",
         ),
         ("sent Bearer CANARY", f"sent Bearer {MASK}"),
+        ("x-amz-security-token:CANARY\nhost:a", f"x-amz-security-token:{MASK}\nhost:a"),
         ("X-Api-Key: CANARY\nHost: a", f"X-Api-Key: {MASK}\nHost: a"),
         ("used AKIAIOSFODNN7EXAMPLE here", f"used {MASK} here"),
         ("b'access_token=CANARY&n=1'", f"b'access_token={MASK}&n=1'"),

@@ -24,8 +24,7 @@ _TABLES_KEPT = 64
 
 
 class OnDemandPrice(NamedTuple):
-    """Price per instance-hour, the date of its list, and whether that list is later than the asked instant.
-    """
+    """Price per instance-hour, the date of its list, and whether that list is later than was asked for."""
 
     price: Decimal
     currency: str

@@ -6,6 +6,7 @@ that says why.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from datetime import date
@@ -29,6 +30,9 @@ from finops.providers.aws.offers import (
 from finops.providers.aws.price_tables import read_price_csv
 from finops.providers.aws.reading import Reading, date_in_name
 
+# Parsed JSON takes about eight times its bytes of memory; the CSV of the same offer is read row by row.
+MAX_JSON_BYTES = 128 * 1024 * 1024
+
 
 def list_prices_of(name: str, data: bytes, *, listed_on: date | None = None) -> Reading[ListPrice]:
     """On-demand prices of an offer file (JSON or CSV) or of any CSV with a header."""
@@ -42,21 +46,27 @@ def list_prices_of(name: str, data: bytes, *, listed_on: date | None = None) -> 
 
 
 def _list_prices(name: str, data: bytes, listed_on: date | None) -> Reading[ListPrice]:
-    if data.lstrip()[:1] in {b"{", b"["}:
+    if data[:100].lstrip()[:1] in {b"{", b"["}:
+        if len(data) > MAX_JSON_BYTES:
+            return Reading.unreadable(
+                f"JSON above {MAX_JSON_BYTES >> 20} MiB: import the CSV of the same offer"
+            )
         documents, problem = json_documents(data)
         if problem or len(documents) != 1:
             return Reading.unreadable(problem or "several JSON documents, no offer file")
         if not is_offer_json(documents[0]):
             return Reading.unreadable("JSON, but no offer file: it has no products and terms")
         return read_offer_json(documents[0])
-    text = _text(data)
-    if text is None:
+    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    try:
+        head = list(islice(lines, PREAMBLE_LINES))
+        if any(is_offer_header(line) for line in head):
+            return read_offer_csv(chain(head, lines))
+        return read_price_csv(chain(head, lines), name=name, listed_on=listed_on)
+    except UnicodeDecodeError:
         return Reading.unreadable("neither JSON nor text in UTF-8")
-    lines = io.StringIO(text, newline="")
-    head = list(islice(lines, PREAMBLE_LINES))
-    if any(is_offer_header(line) for line in head):
-        return read_offer_csv(chain(head, lines))
-    return read_price_csv(chain(head, lines), name=name, listed_on=listed_on)
+    except csv.Error as error:
+        return Reading.unreadable(f"no CSV: {error}")
 
 
 def instance_types_of(name: str, data: bytes) -> Reading[InstanceTypeFacts]:

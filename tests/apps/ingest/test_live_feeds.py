@@ -18,9 +18,11 @@ from django.utils import timezone
 from tenacity import wait_none
 
 from apps.catalog.selectors import zone_ids
-from apps.ingest import selectors
+from apps.ingest import selectors, tasks
 from apps.ingest.models import Feed, FeedState, IngestRun, RunState
 from apps.ingest.services import live
+from finops.beat import SCHEDULE
+from finops.celery import app
 from finops.providers.base import TransientError
 from tests.support.ec2_server import RecordedAws, recorded_aws
 
@@ -197,3 +199,14 @@ def test_a_feed_is_added_and_collected_from_the_command_line(aws: RecordedAws) -
     with pytest.raises(SystemExit) as end:
         call_command("collect_feed", "gpus", "--json", stdout=io.StringIO())
     assert end.value.code == 1
+
+
+def test_beat_hands_out_each_due_feed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = SCHEDULE["every-minute-collect-due-price-feeds"]
+    assert entry["options"]["expires"] < entry["schedule"]
+    handed: list[int] = []
+    monkeypatch.setattr(tasks.feed_collect, "delay", handed.append)
+    due = feed()
+    app.tasks[entry["task"]]()
+    app.tasks[entry["task"]]()
+    assert handed == [due.pk]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -15,6 +17,7 @@ from finops.providers.aws.errors import CredentialsError, DeniedError, ExpiredCr
 from finops.providers.aws.session import Access
 from finops.providers.aws.spot import LiveRegion, open_region, question_start
 from finops.providers.base import PermanentError, SpotBatch, TransientError
+from finops.redact import RedactingFormatter
 from tests.support.ec2_server import RecordedAws, recorded_aws
 
 REGION = "us-east-1"
@@ -202,3 +205,25 @@ def test_the_start_overlaps_what_is_known_and_never_reaches_past_ninety_days() -
     assert question_start(known_to=END - timedelta(hours=1), end=END) == END - timedelta(hours=1, minutes=15)
     assert question_start(known_to=END - timedelta(days=200), end=END) == END - timedelta(days=90)
     assert question_start(known_to=END + timedelta(hours=1), end=END) == END - timedelta(minutes=15)
+
+
+def test_debug_logs_of_botocore_hold_no_credential(aws: RecordedAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "made-up-canary-environment")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "made-up-canary-session")
+    aws.answer("AssumeRole", "assume_role.xml")
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(RedactingFormatter("%(message)s"))
+    loggers = [logging.getLogger(name) for name in ("botocore", "boto3", "urllib3")]
+    for logger in loggers:
+        monkeypatch.setattr(logger, "level", logging.DEBUG)
+        logger.addHandler(handler)
+    try:
+        logging.getLogger("botocore").manager._clear_cache()  # type: ignore[attr-defined]
+        live(aws, role_arn="arn:aws:iam::111122223333:role/offpeak", external_id="made-up")
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+    logged = stream.getvalue()
+    assert "DescribeSpotPriceHistory" in logged
+    assert "canary" not in logged
