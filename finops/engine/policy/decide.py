@@ -137,6 +137,10 @@ class _Judge:
         known = np.isfinite(self.course.start_cost()[0]) & np.isfinite(self.course.cost[0])
         known[: max(0, len(known) - config.steps(config.error_days * 24))] = False
         same = known & (self.course.kind[0] == kind)
+        if kind == PATTERN:  # what waiting for the cheap hours costs depends on the hour one waits from
+            day = config.steps(24)
+            hour = same & ((len(known) - 1 - np.arange(len(known))) % day == 0)
+            return hour if hour.sum() >= config.pattern_least_days else same
         return same if same.sum() >= config.error_least else known
 
     def _past(self, kind: int) -> tuple[Floats, Floats]:
