@@ -77,7 +77,7 @@ class Zone(models.Model):
 
 
 class InstanceType(models.Model):
-    """Facts about an instance type; null is "the source does not say". Memory in MiB, GPU memory of one GPU."""
+    """Facts about an instance type; null is "not said by the source". Memory in MiB, that of one GPU."""
 
     provider = models.CharField(_("provider"), max_length=20)
     name = models.CharField(_("instance type"), max_length=60)

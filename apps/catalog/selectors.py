@@ -1,4 +1,4 @@
-"""Reading what a cloud is made of: types that fit, types that are alike, zone names and ids, product texts."""
+"""Reading what a cloud is made of: types that fit or are alike, zone names and ids, product texts."""
 
 from __future__ import annotations
 
