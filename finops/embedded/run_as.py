@@ -22,7 +22,6 @@ from finops.embedded.errors import EmbeddedError
 from finops.embedded.home import Home, write_private
 
 SYSTEM_FOLDER = Path("/var/lib/offpeak")
-NAMESPACE = ("unshare", "-U", "--map-user=1000", "--map-group=1000")
 Kind = Literal["self", "namespace", "account"]
 
 
@@ -57,7 +56,7 @@ class RunAs:
 def choose(home: Home, wheel: Wheel, forced: Kind | None = None) -> RunAs:
     """Return the way that works here; a home keeps the way it was made with."""
     if os.geteuid() != 0:
-        return RunAs("self", (), home.path, None)
+        return _as_self(home, wheel)
     record = home.path / "run_as"
     recorded = record.read_text().strip() if record.exists() else ""
     kind: Kind = forced or (
@@ -71,16 +70,43 @@ def choose(home: Home, wheel: Wheel, forced: Kind | None = None) -> RunAs:
     if not recorded:
         write_private(record, kind + "\n")
     if kind == "namespace":
-        return RunAs(kind, NAMESPACE, home.path, None)
+        return RunAs(kind, namespace(), home.path, None)
     return _as_account(home)
+
+
+def namespace() -> tuple[str, ...]:
+    """Return the words that start a command in a user namespace.
+
+    initdb looks up the name of its user id, so the id inside must be one with a name; 65534 stands for every id
+    from outside and is the last choice.
+    """
+    ids = sorted(
+        {entry.pw_uid for entry in pwd.getpwall() if entry.pw_uid != 0}, key=lambda uid: (uid == 65534, uid)
+    )
+    inside = ids[0] if ids else 65534
+    return ("unshare", "-U", f"--map-user={inside}", f"--map-group={inside}")
+
+
+def _as_self(home: Home, wheel: Wheel) -> RunAs:
+    """An ordinary user needs no help, unless his id has no name (containers): a namespace gives him one."""
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        if _namespace_works(home, wheel):
+            return RunAs("namespace", namespace(), home.path, None)
+        raise EmbeddedError(
+            f"PostgreSQL needs an account and user id {os.geteuid()} has none on this system: add one to"
+            " /etc/passwd, or set DATABASE_URL, BROKER_URL and CACHE_URL to servers of your own."
+        ) from None
+    return RunAs("self", (), home.path, None)
 
 
 def _namespace_works(home: Home, wheel: Wheel) -> bool:
     """Try a namespace: it must start, enter the home, write there, and reach the wheel's programs."""
-    if shutil.which(NAMESPACE[0]) is None:
+    if shutil.which("unshare") is None:
         return False
     test = 'test -w "$1" && test -x "$1" && "$2" --version'
-    command = [*NAMESPACE, "sh", "-c", test, "sh", str(home.path), str(wheel.program("postgres"))]
+    command = [*namespace(), "sh", "-c", test, "sh", str(home.path), str(wheel.program("postgres"))]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 

@@ -1,6 +1,7 @@
 """A supervisor over real servers and three tiny children, for tests that start it as a process of its own.
 
-`python app.py HOME PORT [crash]`: web answers /healthz, worker and beat only wait; with `crash` beat ends at once.
+`python app.py HOME PORT [crash]`: web answers /healthz, worker and beat only wait; with `crash` beat ends at
+once.
 """
 
 import os

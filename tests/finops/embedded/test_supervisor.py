@@ -78,7 +78,9 @@ def start(tmp_path: Path) -> Iterator[type[Run]]:
             os.kill(process.pid, signal.SIGKILL)
 
 
-def test_ctrl_c_stops_all_in_order_and_a_second_start_keeps_the_home(start: type[Run], tmp_path: Path) -> None:
+def test_ctrl_c_stops_all_in_order_and_a_second_start_keeps_the_home(
+    start: type[Run], tmp_path: Path
+) -> None:
     home, port = tmp_path / "home", free_port()
     before = os.stat(tmp_path).st_mode, os.listdir(tmp_path)
     run = start(home, port)
