@@ -77,8 +77,8 @@ def choose(home: Home, wheel: Wheel, forced: Kind | None = None) -> RunAs:
 def namespace() -> tuple[str, ...]:
     """Return the words that start a command in a user namespace.
 
-    initdb looks up the name of its user id, so the id inside must be one with a name; 65534 stands for every id
-    from outside and is the last choice.
+    initdb looks up the name of its user id, so the id inside must be one with a name; 65534 stands for every
+    id from outside and is the last choice.
     """
     ids = sorted(
         {entry.pw_uid for entry in pwd.getpwall() if entry.pw_uid != 0}, key=lambda uid: (uid == 65534, uid)
