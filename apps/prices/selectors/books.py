@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from pyiceberg.expressions import And, BooleanExpression, EqualTo, In
+from pyiceberg.expressions import And, BooleanExpression, In
 
 from apps.prices import facts
 from finops.engine.products import preferred
@@ -27,12 +27,10 @@ from finops.lake import SPOT_CHANGES, SPOT_KNOWN
 MAX_KEPT_ROWS = 4_000_000
 _KEYS = "region, zone_key, instance_type, product, currency"
 # The names in these texts are constants of this project.
-_CHANGES = (
-    f'CREATE TEMP TABLE changes AS SELECT {_KEYS}, epoch_us("at") AS us, CAST(price AS DOUBLE) AS price '  # noqa: S608
-    f"FROM {SPOT_CHANGES}"
-)
+_CHANGES = f'CREATE TEMP TABLE changes AS SELECT {_KEYS}, epoch_us("at") AS us, price FROM {SPOT_CHANGES}'  # noqa: S608
 _SERIES = f"SELECT {_KEYS}, count(*) FROM changes GROUP BY ALL ORDER BY {_KEYS}"  # noqa: S608
-_ROWS = f"SELECT us, price FROM changes ORDER BY {_KEYS}, us"  # noqa: S608
+_ROWS = f"SELECT us, CAST(price AS DOUBLE) AS price FROM changes ORDER BY {_KEYS}, us"  # noqa: S608
+_EXACT = f"SELECT price FROM changes ORDER BY {_KEYS}, us"  # noqa: S608
 _KNOWN = (
     f"SELECT {_KEYS}, epoch_us(known_from), epoch_us(known_to) FROM {SPOT_KNOWN} "  # noqa: S608
     f"ORDER BY {_KEYS}, known_from"
@@ -98,7 +96,7 @@ def loaded_book(
         if key in _kept:
             _kept.move_to_end(key)
             return _kept[key]
-    loaded = _read(chosen, provider, sorted(set(regions)), types, texts)
+    loaded = read_book(chosen, provider, sorted(set(regions)), types, texts)
     if product:
         loaded = LoadedBook(preferred(loaded.book, texts, product.strip()), loaded.zone_names, chosen)
     with _lock:
@@ -108,40 +106,55 @@ def loaded_book(
     return loaded
 
 
+def _is(column: str, values: Sequence[str]) -> BooleanExpression:
+    # The stubs of these classes show their serialised fields, not their constructors.
+    return In(column, list(values))  # type: ignore[call-arg, arg-type]
+
+
 def _filter(
     provider: str, regions: Sequence[str], types: Collection[str] | None, texts: Sequence[str]
 ) -> BooleanExpression:
-    wanted: BooleanExpression = And(EqualTo("provider", provider), In("region", list(regions)))
+    wanted: BooleanExpression = And(_is("provider", [provider]), _is("region", regions))
     if types is not None:
-        wanted = And(wanted, In("instance_type", sorted(set(types))))
+        wanted = And(wanted, _is("instance_type", sorted(set(types))))
     if texts:
-        wanted = And(wanted, In("product", list(texts)))
+        wanted = And(wanted, _is("product", texts))
     return wanted
 
 
-def _read(
+def read_book(
     snapshots: Mapping[str, int],
     provider: str,
     regions: Sequence[str],
     types: Collection[str] | None,
     texts: Sequence[str],
+    *,
+    zones: Sequence[str] = (),
+    exact: bool = False,
 ) -> LoadedBook:
+    """The series as they are stored, read now. `exact`: prices are Decimal objects, for `exact_series`
+    only.
+    """
     if not snapshots or not regions or (types is not None and not types):
         return LoadedBook(_book(provider, [], np.zeros(0, np.int64), np.zeros(0), []), {}, snapshots)
     wanted = _filter(provider, regions, types, texts)
+    if zones:
+        wanted = And(wanted, _is("zone_key", zones))
     con = facts.lake().connect(snapshots, filters={SPOT_CHANGES: wanted, SPOT_KNOWN: wanted})
     try:
         con.execute(_CHANGES)
         keys = con.execute(_SERIES).fetchall()
         rows = con.execute(_ROWS).fetchnumpy()
+        decimals = con.execute(_EXACT).fetchall() if exact else []
         known = con.execute(_KNOWN).fetchall()
-        zones = dict(con.execute(_ZONES).fetchall())
+        names = dict(con.execute(_ZONES).fetchall())
     finally:
         con.close()
-    book = _book(
-        provider, keys, np.asarray(rows["us"], np.int64), np.asarray(rows["price"], np.float64), known
-    )
-    return LoadedBook(book, zones, snapshots)
+    times, prices = np.asarray(rows["us"], np.int64), np.asarray(rows["price"], np.float64)
+    if exact:
+        prices = np.array([row[0] for row in decimals], object)
+    book = _book(provider, keys, times, prices, known)
+    return LoadedBook(book, names, snapshots)
 
 
 def _book(

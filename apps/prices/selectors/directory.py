@@ -1,0 +1,88 @@
+"""What has Spot prices: regions, zones, types and product texts of one provider, by snapshot."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyiceberg.expressions import EqualTo
+
+from apps.prices import facts
+from finops.lake import SPOT_KNOWN
+
+_COLUMNS = "region, zone_key, zone, instance_type, product"
+_SERIES = f"SELECT {_COLUMNS}, max(epoch_us(known_to)) FROM {SPOT_KNOWN} GROUP BY ALL ORDER BY ALL"  # noqa: S608
+KEPT = 8
+
+
+@dataclass(frozen=True)
+class Directory:
+    """`zones`: region -> zone key -> name it was last delivered under; `newest_us`: end of the known time."""
+
+    regions: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+    products: frozenset[str] = frozenset()
+    zones: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    newest_us: int | None = None
+
+    def zone_key(self, asked: str, regions: Iterable[str]) -> tuple[str, str] | None:
+        """(region, zone key) of a zone name, a zone id or a key "account:name"; None where it is unknown."""
+        for region in regions:
+            zones = self.zones.get(region, {})
+            if asked in zones:
+                return region, asked
+            named = sorted(key for key, name in zones.items() if asked in (name, key.partition(":")[2]))
+            if named:
+                return region, named[0]
+        return None
+
+    def zone_names(self, regions: Iterable[str]) -> list[str]:
+        """Names and ids that may be asked for in these regions."""
+        known = {word for region in regions for pair in self.zones.get(region, {}).items() for word in pair}
+        return sorted(known - {""})
+
+
+_kept: dict[tuple[Any, ...], Directory] = {}
+_lock = threading.Lock()
+
+
+def directory(*, provider: str, snapshots: Mapping[str, int] | None = None) -> Directory:
+    """The directory of a provider; an empty one when nothing was loaded."""
+    chosen = dict(facts.current_snapshots() if snapshots is None else snapshots)
+    if SPOT_KNOWN not in chosen:
+        return Directory()
+    key = (os.getpid(), facts.lake().warehouse, chosen[SPOT_KNOWN], provider)
+    with _lock:
+        if key in _kept:
+            return _kept[key]
+    con = facts.lake().connect(chosen, filters={SPOT_KNOWN: EqualTo("provider", provider)})  # type: ignore[call-arg, arg-type]
+    try:
+        rows = con.execute(_SERIES).fetchall()
+    finally:
+        con.close()
+    zones: dict[str, dict[str, str]] = {}
+    for region, zone_key, zone, _, _, _ in rows:
+        zones.setdefault(region, {})[zone_key] = zone or zone_key
+    found = Directory(
+        regions=frozenset(zones),
+        types=frozenset(row[3] for row in rows),
+        products=frozenset(row[4] for row in rows),
+        zones=zones,
+        newest_us=max((row[5] for row in rows), default=None),
+    )
+    with _lock:
+        while len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)))
+        _kept[key] = found
+    return found
+
+
+def nearest(word: str, known: Iterable[str], *, count: int = 3) -> list[str]:
+    """The known words that look most like `word`, best first; the first few by name when none does."""
+    names = sorted(known)
+    alike = difflib.get_close_matches(word, names, n=count, cutoff=0.5)
+    return alike or names[:count]

@@ -1,0 +1,111 @@
+"""`advise_launch`: when, where and on what to run, with the proof."""
+
+from __future__ import annotations
+
+from argparse import BooleanOptionalAction
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
+
+from apps.recommendations.management.verb import Verb, moment, names
+from apps.recommendations.services import advise_launch
+
+FIELDS = (
+    "hours", "types", "min_vcpu", "min_memory_gib", "gpu", "gpus", "provider", "regions", "zones",
+    "home_zone", "count", "product", "earliest", "slack_hours", "deadline", "interruptible", "splittable",
+    "checkpoint_minutes", "restart_minutes", "data_gib", "data_region", "discount_pct", "hazard_per_hour",
+    "at",
+)  # fmt: skip
+
+
+class Command(Verb):
+    """Ranked plans with costs, intervals and reasons; `now` means that no window is worth waiting for."""
+
+    help = "Advise when, where and on what to run a workload."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The workload."""
+        super().add_arguments(parser)
+        add_workload_arguments(parser)
+
+    def answer(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The document of `advise_launch`."""
+        return advise_launch(**{name: options[name] for name in FIELDS if options[name] is not None})
+
+    def show(self, document: dict[str, Any]) -> None:
+        """The sentence, the plans, what flexibility is worth."""
+        self.stdout.write(document["sentence"])
+        self.stdout.write("")
+        heads = [
+            "#",
+            _("start"),
+            _("zone"),
+            _("type"),
+            _("market"),
+            _("cost"),
+            _("low"),
+            _("high"),
+            "%",
+            _("why"),
+        ]
+        self.table(heads, [self._row(plan) for plan in document["plans"]])
+        for one in document["excluded"]:
+            place = " ".join(part for part in (one["type"], one["zone"] or one["region"]) if part)
+            self.stdout.write(_("Not used: %(what)s, %(why)s") % {"what": place, "why": one["reason"]})
+        test = document["backtest"]
+        if test["decisions"]:
+            told = _(
+                "Back-test: saved %(saving).1f %% on average in %(n)d decisions; %(lost).1f %% lost money"
+            )
+            self.stdout.write(
+                told
+                % {
+                    "saving": test["realised_saving_pct"],
+                    "n": test["decisions"],
+                    "lost": test["lost_share"] * 100,
+                }
+            )
+
+    @staticmethod
+    def _row(plan: dict[str, Any]) -> list[Any]:
+        saving = plan["saving_vs_home_pct"]
+        amounts = [
+            None if plan[k] is None else f"{float(plan[k]):.4f}" for k in ("cost", "cost_low", "cost_high")
+        ]
+        return [
+            plan["rank"],
+            plan["start"],
+            plan["zone_name"],
+            plan["type"],
+            plan["market"],
+            *amounts,
+            None if saving is None else f"{saving:.1f}",
+            plan["reason"],
+        ]
+
+
+def add_workload_arguments(parser: CommandParser) -> None:
+    """The fields of a workload, as in docs/commands.md."""
+    parser.add_argument("--hours", required=True, type=float, help=_("hours of work"))
+    parser.add_argument("--types", type=names, help=_("instance types; the first is what runs today"))
+    parser.add_argument("--min-vcpu", type=int)
+    parser.add_argument("--min-memory-gib", type=float)
+    parser.add_argument("--gpu", help=_("name of the GPU, for example V100"))
+    parser.add_argument("--gpus", type=int)
+    parser.add_argument("--regions", required=True, type=names)
+    parser.add_argument("--zones", type=names, help=_("zone names or ids; default: all of the regions"))
+    parser.add_argument("--home-zone", help=_("where it runs today"))
+    parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--product", required=True)
+    parser.add_argument("--earliest", type=moment)
+    parser.add_argument("--slack-hours", type=float, help=_("how long the start may wait"))
+    parser.add_argument("--deadline", type=moment)
+    parser.add_argument("--interruptible", action=BooleanOptionalAction, default=True)
+    parser.add_argument("--splittable", action="store_true")
+    parser.add_argument("--checkpoint-minutes", type=float)
+    parser.add_argument("--restart-minutes", type=float)
+    parser.add_argument("--data-gib", type=float)
+    parser.add_argument("--data-region")
+    parser.add_argument("--discount-pct", type=float, help=_("negotiated, on-demand only"))
+    parser.add_argument("--hazard-per-hour", type=float, help=_("measured interruptions an hour"))

@@ -1,0 +1,48 @@
+"""Launch advice: load what is known, decide, keep the answer with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from apps.accounts.models import Organisation
+from apps.ingest.selectors import current_snapshots
+from apps.recommendations.services import kept
+from apps.recommendations.services.document import Document, advice_document
+from apps.recommendations.services.market import gather
+from apps.recommendations.services.question import workload_question
+from finops.engine.advice import advise
+
+
+def advise_launch(
+    *,
+    at: datetime | None = None,
+    organisation: Organisation | None = None,
+    snapshots: Mapping[str, int] | None = None,
+    **question: Any,
+) -> Document:
+    """The document of `advise_launch` (docs/commands.md) for the fields of a workload.
+
+    `question`: hours, types or min_vcpu/min_memory_gib/gpu/gpus, provider, regions, zones, home_zone, count,
+    product, earliest, slack_hours or deadline, interruptible, splittable, checkpoint_minutes,
+    restart_minutes, data_gib, data_region, discount_pct, hazard_per_hour. `at` defaults to this minute. The
+    same question on the same data is answered from the stored row. Raises WorkloadError (field, message).
+    """
+    moment = at or timezone.now().replace(second=0, microsecond=0)
+    chosen = dict(current_snapshots() if snapshots is None else snapshots)
+    asked = workload_question(at=moment, snapshots=chosen, **question)
+    key = kept.digest(asked.workload, chosen, organisation)
+    found = kept.find(key)
+    if found is not None:
+        return found
+    gathered = gather(asked, chosen)
+    document = advice_document(
+        advise(asked.workload, gathered.market),
+        names=gathered.zone_names,
+        snapshots=chosen,
+        sources=gathered.sources,
+    )
+    return kept.store(key, document, workload=asked.workload, organisation=organisation)
