@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import resolve_url
 from django.utils import timezone, translation
 
 from apps.accounts.models import Membership, Organisation, User
@@ -38,7 +39,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
         if request.headers.get("HX-Request") != "true":
             return response
         answer = HttpResponse(status=401)
-        answer["HX-Redirect"] = str(self.get_login_url(view_func))
+        answer["HX-Redirect"] = resolve_url(self.get_login_url(view_func))
         return answer
 
 

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
@@ -35,7 +37,7 @@ from apps.accounts.models import ApiKey, Membership, Organisation, User
 from apps.accounts.roles import Action, Scope
 from apps.api.authentication import ApiKeyAuthentication, refuse_key_in_address
 from apps.api.errors import Refused
-from apps.api.parsers import LimitedJsonParser
+from apps.api.parsers import StrictJsonParser
 from apps.api.schema import EndpointSchema
 from apps.api.strict import StrictQuery, StrictSerializer
 from apps.api.throttles import ActorThrottle
@@ -100,7 +102,7 @@ class ApiView(APIView):
     authentication_classes = [ApiKeyAuthentication, SessionAuthentication]
     permission_classes = [EndpointPermission]
     throttle_classes = [ActorThrottle]
-    parser_classes: Sequence[type[Any]] = [LimitedJsonParser]
+    parser_classes: Sequence[type[Any]] = [StrictJsonParser]
     metadata_class = None
     schema = EndpointSchema()
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
@@ -117,9 +119,15 @@ class ApiView(APIView):
         """The declaration of the method in hand."""
         return self.endpoints["GET" if self.request.method == "HEAD" else str(self.request.method)]
 
+    def max_body(self) -> int:
+        """Bytes that a body may have; looked at before anything of it is read."""
+        return int(settings.API_BODY_MAX_BYTES)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate, permit, count, then validate query and body."""
         refuse_key_in_address(request)
+        if int(request.META.get("CONTENT_LENGTH") or 0) > self.max_body():
+            raise RequestDataTooBig("the body is too large")
         super().initial(request, *args, **kwargs)
         self.key = request.auth if isinstance(request.auth, ApiKey) else None
         if self.key is not None:
@@ -181,7 +189,13 @@ class ApiView(APIView):
 class UploadView(ApiView):
     """An endpoint that takes files too."""
 
-    parser_classes = [LimitedJsonParser, MultiPartParser]
+    parser_classes = [StrictJsonParser, MultiPartParser]
+
+    def max_body(self) -> int:
+        """One file of UPLOAD_MAX_BYTES with the form around it."""
+        if str(self.request.content_type).startswith("multipart/form-data"):
+            return int(settings.UPLOAD_MAX_BYTES) + int(settings.API_BODY_MAX_BYTES)
+        return super().max_body()
 
 
 def page_of(row: AnySerializer) -> type[serializers.Serializer[Any]]:

@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.converters import IdConverter
 from apps.api.errors import missing
-from apps.api.views import accounts, document
+from apps.api.views import accounts, document, ingest
 
 register_converter(IdConverter, "id")
 
@@ -23,6 +23,12 @@ accounts_urls = [
     path("keys/<id:key_id>/revoke", accounts.RevokeKey.as_view(), name="key-revoke"),
     path("audit", accounts.Audit.as_view(), name="audit"),
 ]
+ingest_urls = [
+    path("ingest/prices", ingest.LoadPrices.as_view(), name="ingest-prices"),
+    path("ingest/runs", ingest.Runs.as_view(), name="ingest-runs"),
+    path("ingest/runs/<id:run_id>", ingest.Run.as_view(), name="ingest-run"),
+    path("ingest/runs/<id:run_id>/rejections", ingest.Rejections.as_view(), name="ingest-rejections"),
+]
 document_urls = [
     path("schema", document.Schema.as_view(), name="schema"),
     path("docs", document.document_page, name="docs"),
@@ -30,6 +36,7 @@ document_urls = [
 
 urlpatterns: list[URLPattern] = [
     *accounts_urls,
+    *ingest_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^.*$", csrf_exempt(login_not_required(missing)), name="missing"),

@@ -1,4 +1,4 @@
-"""The audit trail: append-only in the database, without secrets; migrations go both ways with data in them."""
+"""The audit trail: append-only, without secrets; migrations go both ways with data in them."""
 
 from __future__ import annotations
 
