@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from apps.accounts.models import Organisation
+from apps.recommendations.services import advise_launch
 from finops.engine.workload import WorkloadError
 
 
@@ -16,12 +19,18 @@ class RefusedError(Exception):
         self.field, self.message = field, message
 
 
-def advice_document(question: dict[str, Any], *, at: datetime) -> dict[str, Any]:
+def advice_document(
+    question: dict[str, Any],
+    *,
+    at: datetime,
+    snapshots: Mapping[str, int],
+    organisation: Organisation | None,
+) -> dict[str, Any]:
     """The document of `advise_launch` for this question at this moment."""
-    from apps.recommendations.services import advise_launch
-
     try:
-        document: dict[str, Any] = advise_launch(**question, at=at)
+        document: dict[str, Any] = advise_launch(
+            **question, at=at, snapshots=snapshots, organisation=organisation
+        )
     except WorkloadError as error:
         raise RefusedError(error.field, error.message) from error
     return document

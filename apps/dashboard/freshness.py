@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.core.cache import cache
+from django.db.models import Max
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import get_language
@@ -17,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from apps.dashboard import format as fmt
 from apps.dashboard.caching import DAY, cache_key
+from apps.ingest.models import IngestRun, RunState
 from apps.ingest.selectors import current_snapshots, lake
 from finops.lake import SPOT_KNOWN
 
@@ -80,6 +82,15 @@ def snapshots_of(request: HttpRequest) -> dict[str, int]:
     if not hasattr(request, "_snapshots"):
         request._snapshots = current_snapshots()  # type: ignore[attr-defined]
     found: dict[str, int] = request._snapshots  # type: ignore[attr-defined]
+    return found
+
+
+def state_of(request: HttpRequest) -> str:
+    """Changes with every finished run, also those that load list prices or facts: for cache keys."""
+    if not hasattr(request, "_data_state"):
+        newest = IngestRun.objects.filter(state=RunState.FINISHED).aggregate(at=Max("finished_at"))["at"]
+        request._data_state = newest.isoformat() if newest else ""  # type: ignore[attr-defined]
+    found: str = request._data_state  # type: ignore[attr-defined]
     return found
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 
 import numpy as np
 
@@ -150,7 +151,7 @@ def _steps(starts: np.ndarray, ends: np.ndarray, prices: np.ndarray) -> tuple[tu
 def _spark(starts: np.ndarray, ends: np.ndarray, prices: np.ndarray, end: int) -> tuple[float | None, ...]:
     edges = np.linspace(end - SPARK_DAYS * US_PER_DAY, end, SPARK_POINTS + 1).astype(np.int64)
     return tuple(
-        _mean(starts, ends, prices, int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)
+        _mean(starts, ends, prices, int(a), int(b)) for a, b in pairwise(edges)
     )
 
 

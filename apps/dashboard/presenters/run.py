@@ -66,7 +66,8 @@ def scale_of(plans: Sequence[Doc]) -> Scale:
     return Scale(-(-abs(low) // 5) * -5.0 if low < -0.5 else -2.0, -(-high // 5) * 5.0)
 
 
-def _zone_word(plan: Doc) -> str:
+def zone_word(plan: Doc) -> str:
+    """The zone by the name that the reader knows."""
     return str(plan.get("zone_name") or plan.get("zone") or plan.get("region") or "")
 
 
@@ -81,12 +82,10 @@ def best_plan(doc: Doc) -> Doc | None:
 
 
 def waiting_pct(doc: Doc, slack_hours: float) -> Decimal | None:
-    """What waiting at home is worth in the back-test: the longest wait that the slack allows."""
-    cells = [
-        c for c in doc.get("flexibility", ())
-        if c["where"] == "home" and 0 < c["wait_hours"] <= max(slack_hours, 4) and c.get("saving_pct") is not None
-    ]  # fmt: skip
-    return _number(max(cells, key=lambda c: c["wait_hours"])["saving_pct"]) if cells else None
+    """What waiting at home is worth in the back-test; None where it cannot be told."""
+    if slack_hours <= 0:
+        return None
+    return _number((doc.get("waiting") or {}).get("saving_pct"))
 
 
 def heading(doc: Doc, *, slack_hours: float, zone: tzinfo) -> str:
@@ -95,7 +94,7 @@ def heading(doc: Doc, *, slack_hours: float, zone: tzinfo) -> str:
     if doc.get("verdict") == "cannot judge" or best is None:
         return str(doc.get("sentence") or _("This cannot be judged with the data at hand."))
     saving = _number(best.get("saving_vs_home_pct"))
-    place = _zone_word(best)
+    place = zone_word(best)
     if doc["verdict"] == "wait":
         when = fmt.moment(_time(best["start"]), zone, lang(), weekday=True)
         if saving is None:
@@ -108,7 +107,7 @@ def heading(doc: Doc, *, slack_hours: float, zone: tzinfo) -> str:
     wait = waiting_pct(doc, slack_hours)
     lead = (
         _("Waiting is not worth it: %(wait)s.") % {"wait": fmt.percent(wait, lang())}
-        if wait is not None and slack_hours > 0
+        if wait is not None
         else _("No window.")
         if slack_hours > 0
         else _("Start now.")
@@ -137,7 +136,7 @@ def lead(doc: Doc) -> str:
         if home is not None and not _same(best, home):
             beside.append(
                 _("%(cost)s in %(zone)s now")
-                % {"cost": fmt.money(home["cost"], currency), "zone": _zone_word(home)}
+                % {"cost": fmt.money(home["cost"], currency), "zone": zone_word(home)}
             )
         if listed is not None and best["market"] != "on-demand":
             beside.append(_("%(cost)s on demand") % {"cost": fmt.money(listed["cost"], currency)})
@@ -177,7 +176,7 @@ def plans_title(doc: Doc) -> str:
     if doc["verdict"] == "wait":
         return _("The best plan waits")
     if home is None:
-        return _("The best plan starts now in %(zone)s") % {"zone": _zone_word(best)}
+        return _("The best plan starts now in %(zone)s") % {"zone": zone_word(best)}
     if _same(best, home):
         return _("The best plan is to start now where it runs today")
     if best["type"] != home["type"]:
@@ -203,7 +202,7 @@ def _plan_row(plan: Doc, doc: Doc, scale: Scale, home: Doc | None, zone: tzinfo)
         "rank": plan.get("rank") or fmt.UNKNOWN,
         "best": plan.get("rank") == 1,
         "start": _("Now, %(when)s") % {"when": when} if now else when,
-        "zone": _zone_word(plan) or plan["region"],
+        "zone": zone_word(plan) or plan["region"],
         "zone_id": plan["zone"] if plan.get("zone_name") and plan["zone"] != plan["zone_name"] else "",
         "type": plan["type"],
         "market": _("On-demand") if plan["market"] == "on-demand" else _("Spot"),
@@ -253,7 +252,7 @@ def grid_title(doc: Doc) -> str:
 def grid_heads(doc: Doc) -> list[str]:
     """Heads of the columns."""
     home = doc.get("home")
-    stay = _("Stay in %(zone)s") % {"zone": _zone_word(home)} if home else _("Stay")
+    stay = _("Stay in %(zone)s") % {"zone": zone_word(home)} if home else _("Stay")
     region = _("Any zone of %(region)s") % {"region": home["region"]} if home else _("Any zone")
     return [stay, region, _("Any allowed region"), _("Another type")]
 

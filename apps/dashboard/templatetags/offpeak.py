@@ -159,7 +159,7 @@ def spark(values: Sequence[float | None]) -> SafeString:
 @register.simple_tag(takes_context=True)
 def query(context: Context, **changes: Any) -> str:
     """This page's address with some parameters changed; None removes one."""
-    params: dict[str, list[str]] = {k: v for k, v in context["request"].GET.lists()}
+    params: dict[str, list[str]] = dict(context["request"].GET.lists())
     for key, value in changes.items():
         if value is None:
             params.pop(key, None)

@@ -122,7 +122,7 @@ def _region(
     """Heading and content, from the cache: they depend on data, filters, language and zone, not on the reader."""
     at = _minute(moment)
     key = cache_key(
-        "market", snapshots, filters.key(), at.isoformat(), lang(), moment.past, request.GET.urlencode(),
+        "market", snapshots, freshness.state_of(request), filters.key(), at.isoformat(), lang(), moment.past, request.GET.urlencode(),
         timezone.get_current_timezone_name(),
     )  # fmt: skip
     found: dict[str, str] | None = cache.get(key)

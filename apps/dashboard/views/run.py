@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
@@ -14,6 +14,7 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
 from apps.accounts.access import access
+from apps.accounts.middleware import SignedInRequest
 from apps.accounts.roles import Action
 from apps.dashboard import format as fmt
 from apps.dashboard import freshness, market
@@ -68,7 +69,7 @@ def run_page(request: HttpRequest) -> HttpResponse:
         return render(request, "dashboard/run_form.html", context, status=422 if asked else 200)
     question, at = form.question(), _minute(moment)
     try:
-        document = _document(question, at, snapshots)
+        document = _document(request, question, at, snapshots)
     except RefusedError as refusal:
         form.add_error(refusal.field if refusal.field in form.fields else None, refusal.message)
         return render(request, "dashboard/run_form.html", context, status=422)
@@ -101,9 +102,16 @@ def _minute(moment: freshness.Moment) -> datetime:
     return moment.at if moment.past else moment.at.replace(second=0, microsecond=0)
 
 
-def _document(question: dict[str, Any], at: datetime, snapshots: dict[str, int]) -> dict[str, Any]:
-    key = cache_key("advice", snapshots, sorted(question.items()), at.isoformat(), lang())
-    return kept(key, lambda: advice_document(question, at=at), CACHE_SECONDS)
+def _document(
+    request: HttpRequest, question: dict[str, Any], at: datetime, snapshots: dict[str, int]
+) -> dict[str, Any]:
+    organisation = cast(SignedInRequest, request).organisation
+    key = cache_key("advice", snapshots, freshness.state_of(request), sorted(question.items()), at.isoformat(), lang())
+    return kept(
+        key,
+        lambda: advice_document(question, at=at, snapshots=snapshots, organisation=organisation),
+        CACHE_SECONDS,
+    )
 
 
 def _answer(
@@ -112,7 +120,7 @@ def _answer(
 ) -> str:  # fmt: skip
     """The answer's HTML: depends on data, question, language and zone, not on the reader."""
     key = cache_key(
-        "run", snapshots, sorted(question.items()), at.isoformat(), lang(), timezone.get_current_timezone_name(),
+        "run", snapshots, freshness.state_of(request), sorted(question.items()), at.isoformat(), lang(), timezone.get_current_timezone_name(),
         moment.past, asked, request.GET.urlencode(),
     )  # fmt: skip
     return kept(
@@ -158,6 +166,7 @@ def _context(
         "show_chance": any(row["chance"] for row in rows),
         "rework_unknown": any(row["rework_unknown"] for row in rows),
         "home": document.get("home"),
+        "home_name": words.zone_word(document["home"]) if document.get("home") else "",
         "grid_title": words.grid_title(document),
         "grid_heads": words.grid_heads(document),
         "grid_rows": words.grid_rows(document),
@@ -170,10 +179,7 @@ def _context(
 
 def _eyebrow(question: dict[str, Any]) -> str:
     hours, count = fmt.hours(question["hours"]), question["count"]
-    if question.get("types"):
-        what = listed(question["types"])
-    else:
-        what = _("any type that is large enough")
+    what = listed(question["types"]) if question.get("types") else _("any type that is large enough")
     if count == 1:
         return _("%(hours)s hours on one %(what)s") % {"hours": hours, "what": what}
     return _("%(hours)s hours on %(count)s × %(what)s") % {
