@@ -20,13 +20,15 @@ from pyiceberg.expressions import BooleanExpression
 
 from apps.ingest.staging import REJECTIONS_KEPT, Staging
 from finops.frames.spot import Rejection
-from finops.lake import SPOT_CHANGES, SPOT_KNOWN, Lake
+from finops.lake import SPOT_CHANGES, SPOT_KNOWN, TABLES, Lake
 from finops.lake.filters import all_of, any_of, equals, one_of
 from finops.lake.sql import quote
 
 Range = tuple[datetime | None, datetime | None]
 # Key of `request_ranges` for every region that has none of its own.
 ANY_REGION = ""
+# The month of an instant, as a timestamp without zone: three times as fast as through AT TIME ZONE.
+_MONTH = "date_trunc('month', make_timestamp(epoch_us(\"at\")))"
 
 
 @dataclass
@@ -89,16 +91,10 @@ def _open_lake(
     con = staging.con
     here = all_of(equals("provider", provider), one_of("region", regions))
     lake.add_views(con, snapshots, filters={SPOT_CHANGES: here, SPOT_KNOWN: here})
-    con.execute(
-        """
-        CREATE TABLE months AS
-        SELECT region, month FROM (SELECT DISTINCT region, strftime(moment, '%Y-%m') AS month FROM (
-            SELECT sid, date_trunc('month', "at" AT TIME ZONE 'UTC') AS moment FROM staged GROUP BY ALL
-        ) JOIN series USING (sid)) ORDER BY ALL
-        """
-    )
-    months = con.execute("SELECT DISTINCT month FROM months ORDER BY 1").fetchall()
-    listed = ", ".join(quote(month) for (month,) in months)
+    months = con.execute(
+        f"SELECT DISTINCT strftime(month, '%Y-%m') FROM (SELECT DISTINCT {_MONTH} AS month FROM staged)"
+    ).fetchall()
+    listed = ", ".join(quote(month) for (month,) in sorted(months))
     con.execute(
         f"""
         CREATE TABLE stored AS
@@ -205,30 +201,35 @@ def _new_series(staging: Staging) -> int:
 def _write_changes(staging: Staging, lake: Lake, provider: str, run_id: int) -> int:
     """Append the fresh rows; months in which a stored price is replaced are written anew as a whole."""
     con = staging.con
+    labels = f"""
+        {quote(provider)} AS provider, s.region, strftime(f.month, '%Y-%m') AS month, s.account, s.zone,
+        s.zone_key, s.instance_type, s.product, f."at", f.price, s.currency, {int(run_id)} AS run_id
+        FROM sorted f JOIN series s USING (sid)
+    """
+    # Sorted as numbers, then labelled: a COPY of a sorted table uses all threads, one of ORDER BY only one.
     con.execute(
         f"""
-        CREATE VIEW incoming AS
-        SELECT {quote(provider)} AS provider, region, strftime("at" AT TIME ZONE 'UTC', '%Y-%m') AS month,
-        account, zone, zone_key, instance_type, product, "at", price, currency, {int(run_id)} AS run_id,
-        place FROM fresh JOIN series USING (sid)
+        CREATE TABLE sorted AS
+        SELECT f.sid, f."at", f.price, f.replaced, s.region, {_MONTH} AS month
+        FROM fresh f JOIN series s USING (sid) ORDER BY s.region, month, s.place, f."at"
         """
     )
-    source, delete = "incoming", None
-    order: str | None = 'place, "at"'
-    rewritten = con.execute(
+    parts: dict[tuple[str, ...], str] = {}
+    rewritten: list[tuple[str, str]] = []
+    months = con.execute(
         """
-        SELECT DISTINCT region, strftime("at" AT TIME ZONE 'UTC', '%Y-%m') AS month
-        FROM fresh JOIN series USING (sid) WHERE replaced IS NOT NULL ORDER BY ALL
+        SELECT region, month, strftime(month, '%Y-%m'), count(replaced) FROM sorted
+        GROUP BY region, month ORDER BY region, month
         """
     ).fetchall()
-    if rewritten:
-        source, order, delete = (
-            _with_kept_rows(staging, provider, rewritten),
-            None,
-            _months(provider, rewritten),
-        )
-    partitions = con.execute(f"SELECT DISTINCT provider, region, month FROM {source} ORDER BY ALL").fetchall()
-    files = lake.write_files(con, SPOT_CHANGES, source, partitions, order_by=order)
+    for region, month, text, replaced in months:
+        where = f"f.region = {quote(region)} AND f.month = TIMESTAMP {quote(str(month))}"
+        parts[provider, region, text] = f"SELECT {labels} WHERE {where}"
+        if replaced:
+            rewritten.append((region, text))
+            parts[provider, region, text] += _kept_rows(region, text)
+    files = lake.write_parts(con, SPOT_CHANGES, parts)
+    delete = _months(provider, rewritten) if rewritten else None
     try:
         return lake.commit(SPOT_CHANGES, files, delete=delete, properties={"offpeak.run": str(run_id)})
     except BaseException:
@@ -236,21 +237,17 @@ def _write_changes(staging: Staging, lake: Lake, provider: str, run_id: int) -> 
         raise
 
 
-def _with_kept_rows(staging: Staging, provider: str, rewritten: list[tuple[str, str]]) -> str:
-    """A view of the fresh rows and, for the months to be rewritten, of the stored rows that stay."""
-    pairs = ", ".join(f"({quote(region)}, {quote(month)})" for region, month in rewritten)
-    staging.con.execute(
-        f"""
-        CREATE VIEW rewritten AS
-        SELECT * EXCLUDE (place) FROM incoming UNION ALL BY NAME
-        SELECT * FROM prices.spot_changes c WHERE (region, month) IN ({pairs}) AND NOT EXISTS (
+def _kept_rows(region: str, month: str) -> str:
+    """The rest of the SELECT of a month that is written anew: its stored rows that stay, and the order."""
+    return f"""
+        UNION ALL BY NAME
+        SELECT * FROM prices.spot_changes c WHERE c.region = {quote(region)} AND c.month = {quote(month)}
+        AND NOT EXISTS (
             SELECT 1 FROM fresh JOIN series s USING (sid) WHERE replaced IS NOT NULL AND fresh."at" = c."at"
                 AND s.region = c.region AND s.zone_key = c.zone_key AND s.instance_type = c.instance_type
                 AND s.product = c.product AND s.currency = c.currency
-        )
-        """
-    )
-    return "rewritten"
+        ) ORDER BY {", ".join(f'"{column}"' for column in TABLES[SPOT_CHANGES].order_by)}
+    """
 
 
 def _months(provider: str, months: list[tuple[str, str]]) -> BooleanExpression:

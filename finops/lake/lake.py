@@ -210,31 +210,36 @@ class Lake:
         table: str,
         source: str,
         partitions: Sequence[Sequence[str]] | None = None,
-        *,
-        order_by: str | None = None,
     ) -> list[str]:
         """Write the rows of the relation `source` (a name on `con`), one file a partition; returns the paths.
 
-        The files are not part of the table until `commit`. `order_by` is an order equal to the table's that
-        is cheaper to compute.
+        The files are not part of the table until `commit`.
         """
         spec = TABLES[table]
         keys = ", ".join(name(column) for column in spec.partition_by)
         if partitions is None:
             partitions = con.execute(f"SELECT DISTINCT {keys} FROM {source} ORDER BY ALL").fetchall()
+        order = ", ".join(name(column) for column in spec.order_by)
+        parts = {}
+        for values in partitions:
+            where = " AND ".join(
+                f"{name(c)} = {quote(str(v))}" for c, v in zip(spec.partition_by, values, strict=True)
+            )
+            parts[tuple(values)] = f"SELECT * FROM {source} WHERE {where} ORDER BY {order}"
+        return self.write_parts(con, table, parts)
+
+    def write_parts(
+        self, con: duckdb.DuckDBPyConnection, table: str, parts: Mapping[tuple[str, ...], str]
+    ) -> list[str]:
+        """As `write_files`, given the SELECT of each partition; it has the table's order already."""
+        spec = TABLES[table]
         casts = ", ".join(f"CAST({name(c)} AS {kind}) AS {name(c)}" for c, _, kind in spec.columns)
-        order = order_by or ", ".join(name(column) for column in spec.order_by)
+        options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
         written: list[str] = []
         try:
-            for values in partitions:
-                path = self._new_file(spec, values)
-                where = " AND ".join(
-                    f"{name(c)} = {quote(str(v))}" for c, v in zip(spec.partition_by, values, strict=True)
-                )
-                written.append(str(path))
-                rows = f"SELECT {casts} FROM {source} WHERE {where} ORDER BY {order}"
-                options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
-                con.execute(f"COPY ({rows}) TO {quote(str(path))} ({options})")
+            for values, rows in parts.items():
+                written.append(str(self._new_file(spec, values)))
+                con.execute(f"COPY (SELECT {casts} FROM ({rows})) TO {quote(written[-1])} ({options})")
         except BaseException as error:
             self.discard_files(written)
             if isinstance(error, OSError | duckdb.IOException):

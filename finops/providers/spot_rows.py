@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -71,19 +72,19 @@ class SpotContext:
     account: str = ""
     zone_ids: Mapping[str, str] = field(default_factory=dict)
     naive_zone: ZoneInfo | None = None
-    _prices: dict[str, int | Reject] = field(default_factory=dict, repr=False)
+    known_prices: dict[str, int | Reject] = field(default_factory=dict, repr=False)
     _series: dict[tuple[str, ...], tuple[str, ...] | Reject] = field(default_factory=dict, repr=False)
 
     def price(self, text: str) -> int | Reject:
         """Ten-billionths of the currency unit, or why the text is no price; remembered."""
-        found = self._prices.get(text)
+        found = self.known_prices.get(text)
         if found is None:
             try:
                 found = parse_price(text)
             except Reject as reject:
                 found = reject
-            if len(self._prices) < 500_000:
-                self._prices[text] = found
+            if len(self.known_prices) < 500_000:
+                self.known_prices[text] = found
         return found
 
     def series(self, labels: tuple[str, ...]) -> tuple[str, ...] | Reject:
@@ -260,6 +261,8 @@ def _as_text(array: pa.Array | None, count: int) -> pa.Array:
         return pa.array([""] * count, pa.string())
     if pa.types.is_floating(array.type):
         return pa.array([None if v is None else repr(v) for v in array.to_pylist()], pa.string())
+    if array.type == pa.string() and not array.null_count:
+        return array
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     return pc.fill_null(array.cast(pa.string()), "")
@@ -275,18 +278,19 @@ def _encode(array: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
 
 def _prices(array: pa.Array | None, count: int, context: SpotContext, reasons: dict[int, Reject]) -> pa.Array:
     texts, codes = _encode(_as_text(array, count))
-    scaled = np.zeros((len(texts), 2), dtype=np.int64)
+    known: list[Any] = list(map(context.known_prices.get, texts))
     bad: dict[int, Reject] = {}
-    for i, text in enumerate(texts):
-        value = context.price(text)
-        if isinstance(value, Reject):
-            bad[i] = value
-        else:
-            scaled[i, 0] = (
-                value  # decimal128 is two words; the upper one is 0 for a positive value below 2**63
-            )
+    for i, value in enumerate(known):
+        found = context.price(texts[i]) if value is None else value
+        if isinstance(found, Reject):
+            bad[i] = found
+            found = 0
+        known[i] = found
     _spread(bad, codes, reasons)
-    return pa.Array.from_buffers(PRICE_TYPE, count, [None, pa.py_buffer(np.ascontiguousarray(scaled[codes]))])
+    scaled = np.zeros((count, 2), dtype=np.int64)
+    # decimal128 is two words; the upper one is 0 for a positive value below 2**63
+    scaled[:, 0] = np.array(known, dtype=np.int64)[codes]
+    return pa.Array.from_buffers(PRICE_TYPE, count, [None, pa.py_buffer(scaled)])
 
 
 def _instants(

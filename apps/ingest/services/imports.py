@@ -23,7 +23,7 @@ from apps.ingest import locks, merge, selectors
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RejectionKind, RunKind, RunState
 from apps.ingest.progress import Progress, Reporter
 from apps.ingest.services.paths import upload_discard
-from apps.ingest.staging import Staging
+from apps.ingest.staging import Staging, collector_paused
 from finops.frames.spot import Rejection
 from finops.lake import SPOT_CHANGES, SPOT_KNOWN, LakeError, SnapshotMissingError
 from finops.providers.base import ProviderError, SpotBatch
@@ -197,7 +197,8 @@ def _work(
     staging = Staging(lake)
     try:
         source = open_source()
-        _stage(source, staging, report)
+        with collector_paused():
+            _stage(source, staging, report)
         staging.finish()
         if staging.files_refused and staging.files_refused == len(staging.files):
             _end_refused(run, staging.rejections, staging.rejected, "no file could be read", begun)

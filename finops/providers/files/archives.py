@@ -159,7 +159,7 @@ class Walk:
                 yield Entry(name, None, "a link: links inside a folder are not followed")
                 continue
             try:
-                handle = path.open("rb")
+                handle = path.open("rb", buffering=0)
             except OSError as error:
                 yield Entry(name, None, f"cannot be opened: {error.strerror}")
                 continue
