@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -19,7 +20,7 @@ CALLS = [
 
 
 @pytest.fixture(params=["text", "json"])
-def stream(request: pytest.FixtureRequest) -> io.StringIO:
+def stream(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
     """What a root handler of this form writes, at debug level."""
     configure({"version": 1, "disable_existing_loggers": False, "incremental": True})
     out = io.StringIO()
@@ -30,8 +31,9 @@ def stream(request: pytest.FixtureRequest) -> io.StringIO:
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     out.form = request.param  # type: ignore[attr-defined]
-    request.addfinalizer(lambda: (root.removeHandler(handler), root.setLevel(level)))
-    return out
+    yield out
+    root.removeHandler(handler)
+    root.setLevel(level)
 
 
 def test_failing_calls_of_the_field_case_leave_no_secret_in_the_log(stream: io.StringIO) -> None:

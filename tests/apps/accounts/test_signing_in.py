@@ -114,8 +114,9 @@ def test_a_disabled_account_cannot_sign_in_and_is_out_at_once(admin: Membership)
     assert client.get("/api/v1/me").status_code == 200
     User.objects.update(is_active=False)
     assert client.get("/api/v1/me").status_code == 401
-    sign_in(client, "ada@example.test")
-    assert "_auth_user_id" not in client.session
+    fresh = Client()
+    sign_in(fresh, "ada@example.test")
+    assert "_auth_user_id" not in fresh.session
 
 
 def test_a_new_password_ends_the_other_sessions(admin: Membership) -> None:
