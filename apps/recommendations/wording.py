@@ -41,6 +41,7 @@ def plan_reason(plan: Plan) -> str:
         "cheapest": _(
             "Cheapest; its price has moved at most %(moved_pct)s from the forecast in 9 of 10 runs"
         ),
+        "base": _("Started at once where it runs today"),
         "home cheapest": _("Where it runs today, and nothing allowed is cheaper"),
         "home": _("Where it runs today; %(dearer_pct)s dearer than the first plan"),
         "next": _("Next if the first plan finds no capacity; %(dearer_pct)s dearer"),

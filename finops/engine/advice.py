@@ -209,7 +209,7 @@ class _Desk:
             plan,
             saving_vs_home_pct=0.0,
             saving_vs_on_demand_pct=saving_pct(plan.cost, listed.cost if listed else None),
-            reason=Reason("home"),
+            reason=Reason("base"),
         )
 
     def wait_plan(self, candidates: Ints, chooser: Chooser) -> Plan | None:
