@@ -57,6 +57,8 @@ def plan_reason(plan: Plan) -> str:
     code = plan.reason.code
     if code == "cheapest" and not values:
         return _("Cheapest; too little history for an interval")
+    if code == "home" and not values:  # the plan that the others are compared with
+        return _("Where it runs today")
     if code == "no window":
         return _no_window(plan.reason)
     return texts.get(code, "") % values
