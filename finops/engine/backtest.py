@@ -108,8 +108,7 @@ def backtest(
         mine = np.array([i for i, key in enumerate(cut.keys) if key.region == region], np.int64)
         rows = np.searchsorted(mine, [i for i in homes.tolist() if cut.keys[i].region == region])
         keys = [cut.keys[i] for i in mine.tolist()]
-        first = int(cut.times.min()) if len(cut.times) else start_us
-        grid = grid_before(min(first, start_us), end_us, start_us, config.step_us)
+        grid = _grid(cut, start_us, end_us, max(hours), max(slack_hours), config)
         panel = make_panel(cut, mine, grid, config)
         zones, types = _zone_groups(keys), _type_groups(keys, equivalents)
         listed = np.array([(on_demand or {}).get(int(i), np.nan) for i in mine])
@@ -135,14 +134,22 @@ def backtest_workload(
     """
     cut = book.until(end_us)
     series = np.unique(np.append(np.asarray(candidates, np.int64), home))
-    first = int(cut.times.min()) if len(cut.times) else start_us
-    grid = grid_before(min(first, start_us), end_us, start_us, config.step_us)
+    grid = _grid(cut, start_us, end_us, hours, slack_hours, config)
     panel = make_panel(cut, series, grid, config)
     places = np.searchsorted(series, np.asarray(candidates, np.int64))
     row = np.array([np.searchsorted(series, home)])
     groups = _Groups([places], np.zeros(len(series), np.int64))
     one = _Field(panel, row, groups, None, np.full(len(series), np.nan), start_us, every_hours)
     return one.cell(cut.keys[home].region, hours, slack_hours)
+
+
+def _grid(
+    book: PriceBook, start_us: int, end_us: int, hours: float, slack: float, config: PolicyConfig
+) -> Ints:
+    """Instants from as far back as the first decision looks to the end, `start_us` among them."""
+    back = config.history_us(length_us=hours_to_us(hours), slack_us=hours_to_us(slack))
+    first = max(int(book.times.min()), start_us - back) if len(book.times) else start_us
+    return grid_before(min(first, start_us), end_us, start_us, config.step_us)
 
 
 @dataclass(frozen=True)
