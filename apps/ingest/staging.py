@@ -19,6 +19,7 @@ from finops.frames.spot import SERIES_COLUMNS, Rejection, check
 from finops.lake import Lake, open_duckdb
 from finops.lake.duck import close_outside
 from finops.providers.base import SpotBatch
+from finops.providers.spot_rows import combinations
 
 # One INSERT costs about a millisecond whatever its size; a file of the archives holds 3,600 rows.
 FLUSH_ROWS = 200_000
@@ -193,17 +194,10 @@ class Staging:
 
     def _series_numbers(self, rows: pa.RecordBatch) -> np.ndarray:
         """A number per distinct labels, for each row."""
-        texts: list[list[str]] = []
-        codes: list[np.ndarray] = []
-        combined = np.zeros(rows.num_rows, dtype=np.int64)
-        for column in SERIES_COLUMNS:
-            array = rows.column(column)
-            texts.append(array.dictionary.to_pylist())
-            codes.append(array.indices.to_numpy().astype(np.int64))
-            if int(combined.max()) > 2**62 // max(1, len(texts[-1])):
-                combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
-            combined = combined * len(texts[-1]) + codes[-1]
-        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        texts = [rows.column(column).dictionary.to_pylist() for column in SERIES_COLUMNS]
+        codes = [rows.column(column).indices.to_numpy().astype(np.int64) for column in SERIES_COLUMNS]
+        sizes = [len(text) for text in texts]
+        first, inverse = combinations(rows.num_rows, list(zip(sizes, codes, strict=True)))
         numbers = np.empty(len(first), dtype=np.int32)
         for i, row in enumerate(first):
             labels = tuple(text[code[row]] for text, code in zip(texts, codes, strict=True))

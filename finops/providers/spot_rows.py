@@ -10,7 +10,7 @@ rows a matter of seconds.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -38,6 +38,8 @@ LABELS = ("zone", "zone_id", "instance_type", "product", "region", "currency", "
 FIELDS = ("at", "price", *LABELS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DECIMAL = re.compile(r"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
+# What nearly all prices look like; a shorter way to the same number.
+_PLAIN = re.compile(rf"(\d{{1,{PRICE_DIGITS - PRICE_DECIMALS}}})\.(\d{{1,{PRICE_DECIMALS}}})", re.ASCII)
 _INSTANT = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,12}))?\s?(Z|z|UTC|[+-]\d\d(?::?\d\d)?)?", re.ASCII
 )
@@ -106,6 +108,11 @@ def parse_price(text: str) -> int:
     (416000000, 10000000)
     """
     stripped = text.strip()
+    plain = _PLAIN.fullmatch(stripped)
+    if plain is not None:
+        found = int(plain[1] + plain[2].ljust(PRICE_DECIMALS, "0"))
+        if found:
+            return found
     if not stripped:
         raise Reject("price", "invalid price: empty")
     if _DECIMAL.fullmatch(stripped) is None:
@@ -279,17 +286,20 @@ def _encode(array: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
 def _prices(array: pa.Array | None, count: int, context: SpotContext, reasons: dict[int, Reject]) -> pa.Array:
     texts, codes = _encode(_as_text(array, count))
     known: list[Any] = list(map(context.known_prices.get, texts))
+    if None in known:
+        known = [
+            context.price(text) if value is None else value for text, value in zip(texts, known, strict=True)
+        ]
     bad: dict[int, Reject] = {}
-    for i, value in enumerate(known):
-        found = context.price(texts[i]) if value is None else value
-        if isinstance(found, Reject):
-            bad[i] = found
-            found = 0
-        known[i] = found
+    try:
+        values = np.array(known, dtype=np.int64)
+    except TypeError:
+        bad = {i: value for i, value in enumerate(known) if isinstance(value, Reject)}
+        values = np.array([0 if i in bad else value for i, value in enumerate(known)], dtype=np.int64)
     _spread(bad, codes, reasons)
     scaled = np.zeros((count, 2), dtype=np.int64)
     # decimal128 is two words; the upper one is 0 for a positive value below 2**63
-    scaled[:, 0] = np.array(known, dtype=np.int64)[codes]
+    scaled[:, 0] = values[codes]
     return pa.Array.from_buffers(PRICE_TYPE, count, [None, pa.py_buffer(scaled)])
 
 
@@ -342,16 +352,10 @@ def _series(
 ) -> dict[str, pa.Array]:
     """The label columns, worked out once per combination that occurs."""
     present = [label for label in LABELS if label in columns]
-    texts: dict[str, list[str]] = {}
-    codes: dict[str, NDArray[np.int64]] = {}
-    combined = np.zeros(count, dtype=np.int64)
-    for label in present:
-        texts[label], codes[label] = _encode(_as_text(columns[label], count))
-        size = max(1, len(texts[label]))
-        if count and int(combined.max()) > 2**62 // size:
-            combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
-        combined = combined * size + codes[label]
-    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+    encoded = {label: _encode(_as_text(columns[label], count)) for label in present}
+    texts = {label: found for label, (found, _) in encoded.items()}
+    codes = {label: found for label, (_, found) in encoded.items()}
+    first, inverse = combinations(count, [(len(texts[label]), codes[label]) for label in present])
     resolved: list[tuple[str, ...]] = []
     bad: dict[int, Reject] = {}
     for position, row in enumerate(first):
@@ -361,12 +365,36 @@ def _series(
             bad[position] = labels
             labels = ("",) * len(SERIES_COLUMNS)
         resolved.append(labels)
-    inverse = inverse.astype(np.int64)
     _spread(bad, inverse, reasons)
     return {
         column: _label_array([labels[i] for labels in resolved], inverse)
         for i, column in enumerate(SERIES_COLUMNS)
     }
+
+
+def combinations(
+    count: int, columns: Sequence[tuple[int, NDArray[np.int64]]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which rows are the first of their combination of codes, and for each row the place of its combination.
+
+    `columns` are (number of codes, code of each of `count` rows). Linear in the rows where combinations are
+    few, for a file holds dozens of series and thousands of rows.
+    """
+    combined, size = np.zeros(count, dtype=np.int64), 1
+    for choices, codes in columns:
+        if size * max(1, choices) > max(4 * count, 1 << 16):
+            kept, combined = np.unique(combined, return_inverse=True)
+            size = len(kept)
+        combined, size = combined * choices + codes, size * max(1, choices)
+    if size > max(4 * count, 1 << 16):
+        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        return first.astype(np.int64), inverse.astype(np.int64)
+    seen = np.full(size, -1, dtype=np.int64)
+    seen[combined[::-1]] = np.arange(count - 1, -1, -1)
+    present = np.flatnonzero(seen >= 0)
+    place = np.zeros(size, dtype=np.int64)
+    place[present] = np.arange(len(present))
+    return seen[present], place[combined]
 
 
 def _label_array(values: list[str], inverse: NDArray[np.int64]) -> pa.DictionaryArray:

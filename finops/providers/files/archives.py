@@ -26,6 +26,8 @@ import pyarrow as pa
 from finops.providers.base import PermanentError
 
 CHUNK = 1 << 20
+# A larger buffer makes looking at the first bytes of many small files dear; long reads pass it by.
+BUFFER = 1 << 16
 _BROKEN = (
     EOFError,
     OSError,
@@ -112,7 +114,7 @@ class _Pipe(io.RawIOBase):
 
 
 def _piped(read: Callable[[int], bytes], count: Callable[[int], None], kind: str) -> io.BufferedReader:
-    return io.BufferedReader(_Pipe(read, count, kind), CHUNK)
+    return io.BufferedReader(_Pipe(read, count, kind), BUFFER)
 
 
 def _no_count(_: int) -> None:
