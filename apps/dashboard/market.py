@@ -150,9 +150,7 @@ def _steps(starts: np.ndarray, ends: np.ndarray, prices: np.ndarray) -> tuple[tu
 
 def _spark(starts: np.ndarray, ends: np.ndarray, prices: np.ndarray, end: int) -> tuple[float | None, ...]:
     edges = np.linspace(end - SPARK_DAYS * US_PER_DAY, end, SPARK_POINTS + 1).astype(np.int64)
-    return tuple(
-        _mean(starts, ends, prices, int(a), int(b)) for a, b in pairwise(edges)
-    )
+    return tuple(_mean(starts, ends, prices, int(a), int(b)) for a, b in pairwise(edges))
 
 
 def _row(

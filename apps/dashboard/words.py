@@ -40,3 +40,9 @@ def listed(names: list[str], most: int = 3) -> str:
         "some": ", ".join(names[: most - 1]),
         "count": len(names) - most + 1,
     }
+
+
+def joined(*parts: str) -> str:
+    """Sentences one after the other: with a blank between them, in Chinese without."""
+    gap = "" if lang().startswith("zh") else " "
+    return gap.join(part for part in parts if part)

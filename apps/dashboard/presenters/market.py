@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from apps.dashboard import format as fmt
 from apps.dashboard.figures.prices import CONTEXT, Line, axis_start, price_lines, week_map, week_reach
 from apps.dashboard.market import MarketFacts, ZoneRow
-from apps.dashboard.words import capital, count_word, day_names, lang
+from apps.dashboard.words import capital, count_word, day_names, joined, lang
 from finops.engine.claim import ClaimResult
 
 MAX_LINES = 12
@@ -86,7 +86,7 @@ def lead(facts: MarketFacts, days: int) -> str:
             _("Over %(days)d days %(cheap)s was cheapest on average, %(dear)s dearest.")
             % {"days": days, "cheap": ordered[0].zone, "dear": ordered[-1].zone}
         )
-    return " ".join(parts)
+    return joined(*parts)
 
 
 def kpis(facts: MarketFacts, days: int, zone: tzinfo) -> list[Kpi]:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.dashboard import format as fmt
-from apps.dashboard.words import capital, lang
+from apps.dashboard.words import capital, joined, lang
 
 Doc = Mapping[str, Any]
 WHERES = ("home", "zone", "region", "type")
@@ -114,13 +114,13 @@ def heading(doc: Doc, *, slack_hours: float, zone: tzinfo) -> str:
     )
     cost = fmt.money(best["cost"], best.get("currency", "USD"))
     if home is None or saving is None:
-        return f"{lead} " + _("%(place)s now costs [[%(cost)s]].") % {"place": place, "cost": cost}
+        return joined(lead, _("%(place)s now costs [[%(cost)s]].") % {"place": place, "cost": cost})
     if _same(best, home) or saving == 0:
-        return f"{lead} " + _("%(place)s now is the best at [[%(cost)s]].") % {"place": place, "cost": cost}
+        return joined(lead, _("%(place)s now is the best at [[%(cost)s]].") % {"place": place, "cost": cost})
     what = f"{best['type']}, {place}" if best.get("type") != home.get("type") else place
-    return f"{lead} " + _("Moving to %(place)s now saves [[%(saving)s]].") % {
+    return joined(lead, _("Moving to %(place)s now saves [[%(saving)s]].") % {
         "place": what, "saving": fmt.percent(saving, lang()),
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def lead(doc: Doc) -> str:
@@ -149,7 +149,7 @@ def lead(doc: Doc) -> str:
         parts.append(_backtest_sentence(test))
     if (best or {}).get("transfer_cost") is None and best is not None and not _same(best, home):
         parts.append(_("Before moving data."))
-    return " ".join(parts)
+    return joined(*parts)
 
 
 def _backtest_sentence(test: Doc) -> str:
@@ -164,8 +164,8 @@ def _backtest_sentence(test: Doc) -> str:
     else:
         text = _("In the back-test this advice saved %(saving)s on average (%(range)s)") % values
     if not test.get("lost_share"):
-        return text + " " + _("and never lost money in %(n)s decisions.") % values
-    return text + " " + _("and lost money in %(lost)s of %(n)s decisions.") % values
+        return joined(text, _("and never lost money in %(n)s decisions.") % values)
+    return joined(text, _("and lost money in %(lost)s of %(n)s decisions.") % values)
 
 
 def plans_title(doc: Doc) -> str:

@@ -106,7 +106,9 @@ def _document(
     request: HttpRequest, question: dict[str, Any], at: datetime, snapshots: dict[str, int]
 ) -> dict[str, Any]:
     organisation = cast(SignedInRequest, request).organisation
-    key = cache_key("advice", snapshots, freshness.state_of(request), sorted(question.items()), at.isoformat(), lang())
+    key = cache_key(
+        "advice", snapshots, freshness.state_of(request), sorted(question.items()), at.isoformat(), lang()
+    )
     return kept(
         key,
         lambda: advice_document(question, at=at, snapshots=snapshots, organisation=organisation),
