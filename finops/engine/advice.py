@@ -35,6 +35,7 @@ from finops.engine.plans import (
     saving_pct,
     spot_plan,
 )
+from finops.engine.policy.decide import choose, decide
 from finops.engine.series import US_PER_HOUR, Floats, Ints
 from finops.engine.waiting import expected_levels, same_hour
 from finops.engine.workload import Workload, candidate_series
@@ -85,12 +86,12 @@ class Advice:
 
 
 def advise(
-    workload: Workload, market: Market, *, rule: Chooser = cheapest_now, wait_rule: Chooser = same_hour
+    workload: Workload, market: Market, *, rule: Chooser = choose, wait_rule: Chooser = same_hour
 ) -> Advice:
     """Ranked plans for `workload` in `market`, with the walk-forward evidence of `rule`.
 
-    `rule` decides and is what the back-test quotes; `wait_rule` waits whenever its forecast is lower, and is
-    quoted as what waiting is worth.
+    `rule` is the launch rule over many decision times, as the back-test quotes it; `wait_rule` waits
+    whenever its forecast is lower, and is quoted as what waiting is worth.
     """
     forecaster = Forecaster.at(
         market.book, at_us=workload.at_us, start_us=workload.earliest_us, length_us=workload.length_us
@@ -98,10 +99,10 @@ def advise(
     places = find_places(workload, market, forecaster)
     desk = _Desk(workload, market, forecaster, places)
     plans, never = _finishing(desk.now_plans())
-    waited = desk.wait_plan(places.usable, rule)
+    waited = desk.decided_wait()
     ranked = _rank(desk, plans + ([waited] if waited else []))
     if waited is None and places.home is not None and workload.slack_us >= US_PER_HOUR:
-        shown = desk.wait_plan(np.array([places.home], np.int64), wait_rule)
+        shown = desk.calendar_wait(places.home, wait_rule)
         ranked += [shown] if shown else []
     home, zone_now = desk.home_plan(), _cheapest(p for p in ranked if p.series in set(places.zone.tolist()))
     kept = _keep(ranked)
@@ -212,28 +213,41 @@ class _Desk:
             reason=Reason("base"),
         )
 
-    def wait_plan(self, candidates: Ints, chooser: Chooser) -> Plan | None:
-        """The plan a rule makes at the decision time, when it waits; None when it starts at once."""
-        w = self.workload
-        if not len(candidates) or not w.interruptible:
+    def decided_wait(self) -> Plan | None:
+        """The plan of the rule when it waits; None when it starts at once."""
+        w, places = self.workload, self.places
+        if not len(places.usable) or not w.interruptible or w.slack_us < US_PER_HOUR:
             return None
-        series, start = chooser(
+        decision = decide(
             self.forecaster.seen,
-            candidates,
+            places.usable,
+            home=places.home,
+            hours=w.hours,
+            now_us=w.earliest_us,
+            slack_us=w.slack_us,
+        )
+        if decision.verdict == "now":
+            return None
+        price = float(self.forecaster.prices(np.array([decision.series], np.int64))[0])
+        level = decision.expected_cost / (price * w.hours)
+        return self._spot(decision.series, price, start_us=decision.start_us, level=level)
+
+    def calendar_wait(self, series: int, chooser: Chooser) -> Plan | None:
+        """The start that a rule which always waits would take in one series; None when that is now."""
+        w = self.workload
+        chosen, start = chooser(
+            self.forecaster.seen,
+            np.array([series], np.int64),
             np.array([w.earliest_us], np.int64),
             length_us=w.length_us,
             slack_us=w.slack_us,
         )
-        if series[0] < 0 or start[0] <= w.earliest_us:
+        if not w.interruptible or chosen[0] < 0 or start[0] <= w.earliest_us:
             return None
-        chosen, lead = int(series[0]), start - w.at_us
-        price = float(self.forecaster.prices(series)[0])
-        level = expected_levels(
-            self.forecaster.past, chosen, np.array([w.at_us], np.int64), lead, w.length_us
-        )[0, 0]
-        return self._spot(
-            chosen, price, start_us=int(start[0]), level=float(level) if np.isfinite(level) else 1.0
-        )
+        now, lead = np.array([w.at_us], np.int64), start - w.at_us
+        level = float(expected_levels(self.forecaster.past, series, now, lead, w.length_us)[0, 0])
+        price = float(self.forecaster.prices(chosen)[0])
+        return self._spot(series, price, start_us=int(start[0]), level=level if np.isfinite(level) else 1.0)
 
     def _listed(self, plan: Plan) -> Plan | None:
         return on_demand_plan(

@@ -125,7 +125,9 @@ def evaluate(book: PriceBook, walked: Walk, candidates: Ints, chooser: Chooser, 
     """
     if not len(walked) or not len(candidates):
         return Result(0)
-    series, start = chooser(book, candidates, walked.times, length_us=walked.length_us, slack_us=slack_us)
+    # Without slack every rule is the same: start now in the cheapest place.
+    rule = chooser if slack_us else cheapest_now
+    series, start = rule(book, candidates, walked.times, length_us=walked.length_us, slack_us=slack_us)
     return outcome(walked, _cost(book, series, start, walked.length_us))
 
 
