@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.converters import IdConverter
 from apps.api.errors import missing
-from apps.api.views import accounts, document, ingest
+from apps.api.views import accounts, advice, document, ingest, prices
 
 register_converter(IdConverter, "id")
 
@@ -29,6 +29,15 @@ ingest_urls = [
     path("ingest/runs/<id:run_id>", ingest.Run.as_view(), name="ingest-run"),
     path("ingest/runs/<id:run_id>/rejections", ingest.Rejections.as_view(), name="ingest-rejections"),
 ]
+prices_urls = [
+    path("prices", prices.Prices.as_view(), name="prices"),
+    path("run-cost", prices.RunCost.as_view(), name="run-cost"),
+    path("profile", prices.Profile.as_view(), name="profile"),
+]
+advice_urls = [
+    path("advice/launch", advice.LaunchAdvice.as_view(), name="advice-launch"),
+    path("backtests/launch", advice.LaunchBacktest.as_view(), name="backtest-launch"),
+]
 document_urls = [
     path("schema", document.Schema.as_view(), name="schema"),
     path("docs", document.document_page, name="docs"),
@@ -37,6 +46,8 @@ document_urls = [
 urlpatterns: list[URLPattern] = [
     *accounts_urls,
     *ingest_urls,
+    *prices_urls,
+    *advice_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^.*$", csrf_exempt(login_not_required(missing)), name="missing"),
