@@ -26,23 +26,11 @@ FLAGS = [
 SHOTS = Path(__file__).resolve().parents[2] / "var" / "screenshots"
 
 
-def chromium() -> str | None:
-    """The browser of the machine; playwright's own download is not used."""
-    return next(
-        (
-            found
-            for name in ("chromium", "chromium-browser", "google-chrome")
-            if (found := shutil.which(name))
-        ),
-        None,
-    )
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = chromium()
-    if path is None:
-        pytest.skip("no chromium on this machine")
+    """The machine's own chromium, one for the session: a second playwright cannot start beside it."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert path, "chromium is not in the PATH: make e2e installs it"
     with sync_playwright() as running:
         opened = running.chromium.launch(executable_path=path, args=FLAGS)
         yield opened

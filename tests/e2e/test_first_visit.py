@@ -1,29 +1,15 @@
 """A real browser over the pages: sign in, look around by link and keyboard, at two widths, without errors."""
 
-import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
 PASSWORD = "a long pass phrase for the browser"
 PAGES = ("", "market/", "run/", "data/", "settings/")
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    assert chromium, "chromium is not in the PATH: make e2e installs it"
-    # Playwright's loop runs in this thread, and Django refuses its database inside a loop
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
