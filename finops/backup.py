@@ -1,0 +1,102 @@
+"""A copy of one installation in a folder: the database as a PostgreSQL archive, the lake as its files.
+
+Layout: `database.dump` (pg_dump's custom format), `lake/`, `backup.json` (version, time, path of the lake).
+The database is dumped first: lake files are never changed, so every file that the dump names is there to be
+copied while no import and no upkeep runs (the caller holds the import lock). Secrets are not part of it: a
+new home makes its own. Iceberg writes absolute paths into its files, so a lake can only be restored to the
+folder it came from.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from finops.embedded.binaries import postgres_wheel
+from finops.embedded.errors import EmbeddedError
+
+
+class BackupRefusedError(Exception):
+    """A sentence; nothing was changed."""
+
+
+def backup_write(
+    *, folder: Path, database: Mapping[str, Any], lake: Path, version: str, now: datetime
+) -> dict[str, Any]:
+    """Write a backup into a new or empty folder and return what `backup.json` holds."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BackupRefusedError(f"{folder} is not an empty folder: name a new one for each backup.")
+    if folder.resolve().is_relative_to(lake.resolve()):
+        raise BackupRefusedError(f"{folder} lies inside the lake: name a folder outside of it.")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _run("pg_dump", database, "--format=custom", "--no-owner", f"--file={folder / 'database.dump'}")
+    copied = lake.exists()
+    if copied:
+        shutil.copytree(lake, folder / "lake")
+    facts = {
+        "version": version,
+        "at": now.isoformat().replace("+00:00", "Z"),
+        "lake": str(lake.resolve()),
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+    }
+    (folder / "backup.json").write_text(
+        json.dumps(facts, indent=1) + "\n"
+    )  # last: it marks the backup as whole
+    return facts
+
+
+def backup_restore(*, folder: Path, database: Mapping[str, Any], lake: Path, empty: bool) -> dict[str, Any]:
+    """Restore into an empty installation; `empty` says whether its database has no tables yet."""
+    try:
+        facts: dict[str, Any] = json.loads((folder / "backup.json").read_text())
+        wanted = str(facts["lake"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BackupRefusedError(
+            f"{folder} holds no whole backup (backup.json is missing or cut)."
+        ) from error
+    if wanted != str(lake.resolve()):
+        raise BackupRefusedError(
+            f"This backup's lake names its files below {wanted} and this installation keeps its lake in"
+            f" {lake.resolve()}: restore with OFFPEAK_HOME or LAKE_WAREHOUSE at the first path."
+        )
+    if not empty or (lake.exists() and any(lake.iterdir())):
+        raise BackupRefusedError("This installation already holds data: restore into an empty home.")
+    _run(
+        *("pg_restore", database, "--no-owner", "--exit-on-error", "--single-transaction"),
+        *(f"--dbname={database['NAME']}", str(folder / "database.dump")),
+    )
+    if (folder / "lake").is_dir():
+        shutil.copytree(folder / "lake", lake, dirs_exist_ok=True)
+    return facts
+
+
+def _run(program: str, database: Mapping[str, Any], *words: str) -> None:
+    """Run a PostgreSQL client program on a Django database; the password travels in the environment."""
+    env = {
+        **os.environ,
+        "PGHOST": str(database["OPTIONS"].get("host") or database["HOST"] or ""),
+        "PGPORT": str(database["PORT"] or "5432"),
+        "PGUSER": str(database["USER"]),
+        "PGPASSWORD": str(database["PASSWORD"]),
+        "PGDATABASE": str(database["NAME"]),
+    }
+    done = subprocess.run([_program(program), *words], env=env, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{program} failed: {done.stderr.strip()[-500:]}")
+
+
+def _program(name: str) -> str:
+    """Return the client program of the embedded server's wheel, else the system's."""
+    try:
+        return str(postgres_wheel().program(name))
+    except EmbeddedError:
+        found = shutil.which(name)
+        if found is None:
+            raise BackupRefusedError(
+                f"{name} was not found: install PostgreSQL 18's client programs."
+            ) from None
+        return found

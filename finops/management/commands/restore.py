@@ -1,0 +1,45 @@
+"""`./manage.py restore DIR [--json]`: a backup into an empty installation at the same lake path."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import connection
+from django.utils.translation import gettext as _
+
+from finops.backup import BackupRefusedError, backup_restore
+
+REFUSED = 3
+
+
+class Command(BaseCommand):
+    """Refuses everything that would overwrite data."""
+
+    help = "Restore a backup into an empty installation."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the folder and the switch for JSON."""
+        parser.add_argument("folder", type=Path)
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Restore; exit code 3 when the backup or this installation is refused."""
+        folder: Path = options["folder"].expanduser().absolute()
+        try:
+            facts = backup_restore(
+                folder=folder,
+                database=connection.settings_dict,
+                lake=Path(settings.LAKE_WAREHOUSE),
+                empty=not connection.introspection.table_names(),
+            )
+        except BackupRefusedError as error:
+            self.stderr.write(str(error))
+            sys.exit(REFUSED)
+        if options["json"]:
+            self.stdout.write(json.dumps({"folder": str(folder), **facts}))
+        else:
+            self.stdout.write(_("Restored the backup of %(at)s.") % {"at": facts["at"]})
