@@ -163,6 +163,10 @@ def _book(
     offsets = np.concatenate(([0], np.cumsum([row[5] for row in keys], dtype=np.int64))).astype(np.int64)
     place = {row[:5]: i for i, row in enumerate(keys)}
     spans = [(place[row[:5]], row[5], row[6]) for row in known if row[:5] in place]
+    # A single observation has no known stretch; its own instant is known all the same.
+    seen = {span[0] for span in spans}
+    lone = [(i, int(times[offsets[i + 1] - 1])) for i in range(len(keys)) if i not in seen]
+    spans = sorted(spans + [(i, at, at) for i, at in lone])
     table = np.array(spans, np.int64).reshape(-1, 3)
     known_offsets = np.concatenate(
         ([0], np.cumsum(np.bincount(table[:, 0], minlength=len(keys)), dtype=np.int64))
