@@ -86,7 +86,7 @@ def signed_in() -> Any:
     settings.ROOT_URLCONF = "bench_urls"
     settings.ALLOWED_HOSTS = ["testserver"]
     client = Client()
-    client.force_login(demo_user_ensure(password="only-for-the-bench")  # noqa: S106)
+    client.force_login(demo_user_ensure(password="only-for-the-bench"))  # noqa: S106
     return client
 
 
@@ -118,9 +118,9 @@ def measure(case: tuple[str, str, list[str], str], client: Any) -> bool:
         ratios = cold / floor, kept / empty
         good &= ratios[0] <= COLD_LIMIT and ratios[1] < CACHED_LIMIT
         print(
-            f"{page}, {name} {kind}: {cold:.3f} s = {ratios[0]:.2f}x of its queries ({queries:.3f} s) and ten "
-            f"empty pages ({empty * 1000:.1f} ms each), limit {COLD_LIMIT}; from cache {kept * 1000:.1f} ms = "
-            f"{ratios[1]:.2f}x one empty page, limit {CACHED_LIMIT}",
+            f"{page}, {name} {kind}: {cold:.3f} s = {ratios[0]:.2f}x of its queries ({queries:.3f} s) "
+            f"and ten empty pages ({empty * 1000:.1f} ms each), limit {COLD_LIMIT}; from cache "
+            f"{kept * 1000:.1f} ms = {ratios[1]:.2f}x one empty page, limit {CACHED_LIMIT}",
             flush=True,
         )
     return good
