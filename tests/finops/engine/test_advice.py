@@ -1,0 +1,196 @@
+"""Advice: properties over made-up markets, and worked examples."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finops.engine.advice import Advice, advise
+from finops.engine.plans import ListedPrice, Market
+from finops.engine.rework import Hazard, measured_hazard
+from finops.engine.series import PriceBook, from_us
+from finops.engine.transfer import TransferPrice
+from finops.engine.workload import Workload
+from tests.support.price_books import START_US, book_of, walk_steps
+
+HOURS = 24 * 50
+AT = from_us(START_US + HOURS * 3_600_000_000)
+Series = dict[tuple[str, str], list[tuple[float, float]]]
+levels = st.floats(0.1, 5.0).map(lambda x: round(x, 4))
+
+
+def workload(**changes: Any) -> Workload:
+    base: dict[str, Any] = {
+        "hours": 4, "regions": ("us-east-1",), "product": "Linux/UNIX", "at": AT, "types": ("m5.large",),
+        "home_zone": "a", "slack_hours": 0,
+    }  # fmt: skip
+    return Workload(**(base | changes))
+
+
+def flat(**prices: float) -> PriceBook:
+    """One type, zones with constant prices."""
+    return book_of({(zone, "m5.large"): [(0, price)] for zone, price in prices.items()}, hours=HOURS)
+
+
+def best_cost(found: Advice) -> float:
+    assert found.best is not None
+    return found.best.cost
+
+
+@given(home=levels, others=st.lists(levels, min_size=1, max_size=4), more=levels)
+@settings(max_examples=25, deadline=None)
+def test_one_more_option_never_makes_the_best_plan_dearer(
+    home: float, others: list[float], more: float
+) -> None:
+    zones = dict(zip("bcde", others, strict=False))
+    few = advise(workload(), Market(flat(a=home, **zones)))
+    many = advise(workload(), Market(flat(a=home, **zones, z=more)))
+    assert best_cost(many) <= best_cost(few)
+    assert best_cost(few) == pytest.approx(4 * min(home, *others))
+
+
+@given(
+    home=levels, other=levels, share=st.floats(0.3, 1.0), hazard=st.floats(0, 0.1), seed=st.integers(0, 99)
+)
+@settings(max_examples=15, deadline=None)
+def test_cheaper_prices_never_give_a_dearer_plan_and_costs_add_up(
+    home: float, other: float, share: float, hazard: float, seed: int
+) -> None:
+    asked = workload(
+        slack_hours=24, hazard_per_hour=hazard, checkpoint_minutes=30, restart_minutes=5, count=3
+    )
+
+    def market(factor: float) -> Market:
+        steps = {
+            ("a", "m5.large"): walk_steps(seed, hours=HOURS, level=home * factor),
+            ("b", "m5.large"): walk_steps(seed + 1, hours=HOURS, level=other * factor),
+        }
+        return Market(book_of(steps, hours=HOURS))
+
+    dear, cheap = advise(asked, market(1.0)), advise(asked, market(share))
+    assert best_cost(cheap) <= best_cost(dear) * (1 + 1e-9)
+    for plan in dear.plans:
+        assert plan.cost == pytest.approx(plan.compute + (plan.transfer or 0) + (plan.rework or 0))
+        assert plan.low is not None
+        assert plan.high is not None
+        assert plan.low <= plan.cost * (1 + 1e-9)
+        assert plan.cost <= plan.high * (1 + 1e-9)
+
+
+@given(seed=st.integers(0, 1000), slack=st.sampled_from([0, 4, 24]))
+@settings(max_examples=10, deadline=None)
+def test_changing_the_future_changes_nothing(seed: int, slack: int) -> None:
+    past: Series = {(zone, "m5.large"): walk_steps(seed + i, hours=HOURS) for i, zone in enumerate("ab")}
+    dearer = {key: [*steps, (HOURS + 1.0, 9.0), (HOURS + 9.0, 0.1)] for key, steps in past.items()}
+    asked = workload(slack_hours=slack)
+    known = advise(asked, Market(book_of(past, hours=HOURS)))
+    later = advise(asked, Market(book_of(dearer, hours=HOURS + 200)))
+    assert known == later
+
+
+def test_the_cheapest_zone_now_with_savings_against_home_and_on_demand() -> None:
+    market = Market(flat(a=1.25, b=1.0), list_prices={("us-east-1", "m5.large"): ListedPrice(2.0, "USD")})
+    found = advise(workload(slack_hours=24), market)
+    assert found.best is not None
+    assert (found.verdict, found.best.zone, found.best.cost) == ("now", "b", 4.0)
+    assert found.best.saving_vs_home_pct == pytest.approx(20.0)
+    assert found.best.saving_vs_on_demand_pct == pytest.approx(50.0)
+    assert found.best.saving_vs_zone_now_pct == pytest.approx(0.0)
+    cells = {(cell.wait_hours, cell.where): cell.result.saving_pct for cell in found.flexibility}
+    assert cells[0, "home"] == pytest.approx(0.0)
+    assert cells[72, "zone"] == pytest.approx(20.0)
+    assert cells[0, "region"] is None
+    assert found.backtest.advice.lost_share == 0.0
+
+
+def test_spot_dearer_than_on_demand_loses_and_the_discount_is_on_demand_only() -> None:
+    listed = {("us-east-1", "m5.large"): ListedPrice(1.2, "USD")}
+    plain = advise(workload(), Market(flat(a=1.0), list_prices=listed))
+    cut = advise(workload(discount_pct=25), Market(flat(a=1.0), list_prices=listed))
+    assert plain.best is not None
+    assert cut.best is not None
+    assert (plain.best.market, plain.best.cost) == ("spot", 4.0)
+    assert (cut.best.market, cut.best.cost) == ("on-demand", pytest.approx(3.6))
+
+
+def test_a_flagged_series_is_set_aside_with_its_reason() -> None:
+    book = flat(a=1.25, b=0.2)
+    found = advise(workload(), Market(book, flags={book.keys[1]: "stale"}))
+    assert found.best is not None
+    assert found.best.zone == "a"
+    assert [(one.zone, one.reason, one.detail) for one in found.excluded] == [("b", "flagged", "stale")]
+    no_home = advise(workload(), Market(book, flags={book.keys[0]: "stale"}))
+    assert no_home.home is None
+    assert no_home.home_reason.code == "flagged"
+
+
+def test_a_price_seen_a_day_ago_is_a_forecast_an_older_one_is_not() -> None:
+    book = book_of({("a", "m5.large"): [(0, 1.0)], ("b", "m5.large"): [(0, 0.5)]}, hours=HOURS - 23)
+    assert advise(workload(), Market(book)).verdict == "now"
+    old = advise(workload(), Market(book_of({("a", "m5.large"): [(0, 1.0)]}, hours=HOURS - 25)))
+    assert old.verdict == "cannot judge"
+    assert old.excluded[0].reason == "late"
+
+
+def test_an_unknown_price_of_moving_is_never_recommended_over_a_known_one() -> None:
+    west = book_of({("w", "m5.large"): [(0, 0.1)]}, hours=HOURS)
+    keys = tuple(
+        type(k)("aws", "us-west-2", k.zone, k.instance_type, k.product, k.currency) for k in west.keys
+    )
+    east = flat(a=1.0)
+    both = PriceBook(
+        (*east.keys, *keys),
+        np.array([0, 1, 2]),
+        np.concatenate((east.times, west.times)),
+        np.concatenate((east.prices, west.prices)),
+        np.array([0, 1, 2]),
+        np.concatenate((east.known_from, west.known_from)),
+        np.concatenate((east.known_to, west.known_to)),
+    )
+    asked = workload(regions=("us-east-1", "us-west-2"), data_gib=100, data_region="us-east-1")
+    unknown = advise(asked, Market(both))
+    assert unknown.best is not None
+    assert unknown.best.zone == "a"
+    price = {("us-east-1", "us-west-2"): TransferPrice(0.02, "USD", "made up")}
+    known = advise(asked, Market(both, transfer=price))
+    assert known.best is not None
+    assert (known.best.zone, known.best.transfer, known.best.cost) == ("w", 2.0, pytest.approx(2.4))
+
+
+def test_rework_that_never_ends_excludes_the_place() -> None:
+    found = advise(workload(hours=200, hazard_per_hour=1.0), Market(flat(a=1.0)))
+    assert found.best is None
+    assert found.excluded[0].reason == "never finishes"
+
+
+def test_types_of_unknown_hazard_are_ranked_as_the_worst_that_is_known() -> None:
+    book = book_of({("a", "m5.large"): [(0, 1.0)], ("a", "c5.large"): [(0, 0.99)]}, hours=HOURS)
+    hazards = {("us-east-1", "m5.large"): measured_hazard(0.05)}
+    found = advise(workload(types=("m5.large", "c5.large")), Market(book, hazards=hazards))
+    assert found.best is not None
+    assert (found.best.instance_type, found.best.rework) == ("c5.large", None)
+    wide = {
+        ("us-east-1", "m5.large"): Hazard(0.0, 0.0, 0.0, "none"),
+        ("us-east-1", "c5.large"): measured_hazard(0.05),
+    }
+    found = advise(workload(types=("m5.large", "c5.large")), Market(book, hazards=wide))
+    assert found.best is not None
+    assert found.best.instance_type == "m5.large"
+
+
+def test_without_a_home_zone_the_cheapest_zone_is_what_is_compared() -> None:
+    found = advise(workload(home_zone=""), Market(flat(a=1.0, b=2.0)))
+    assert (found.home, found.home_reason.code) == (None, "not given")
+    assert found.zone_now is not None
+    assert found.zone_now.zone == "a"
+
+
+def test_a_naive_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs a zone"):
+        workload(at=datetime(2026, 1, 1))  # noqa: DTZ001 - the point of the case
+    assert workload().at.tzinfo is UTC
