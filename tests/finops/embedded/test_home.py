@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import tempfile
 from collections import namedtuple
 from pathlib import Path
 
@@ -87,12 +88,14 @@ def test_socket_addresses_have_a_limit_of_107_bytes() -> None:
 
 def test_a_short_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home.at(tmp_path / "home")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    planted = tmp_path / f"offpeak-{os.geteuid()}-{home.digest}"
-    planted.mkdir(mode=0o777)
-    planted.chmod(0o777)
-    with pytest.raises(EmbeddedError, match="is not a private folder of this user"):
-        home.socket_folder(Path("/" + "x" * 200))
+    # pytest's own folders are too deep for a socket address
+    with tempfile.TemporaryDirectory(prefix="offpeak-", dir="/tmp") as short:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", short)
+        planted = Path(short) / f"offpeak-{os.geteuid()}-{home.digest}"
+        planted.mkdir()
+        planted.chmod(0o777)
+        with pytest.raises(EmbeddedError, match="is not a private folder of this user"):
+            home.socket_folder(Path("/" + "x" * 200))
 
 
 def test_a_missing_wheel_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
