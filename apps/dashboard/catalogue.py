@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from django.core.cache import cache
-
-from apps.dashboard.caching import DAY, cache_key
+from apps.dashboard.caching import DAY, cache_key, kept
 from apps.ingest.selectors import lake
-from finops.lake import SPOT_CHANGES
+from finops.lake import SPOT_CHANGES, SPOT_KNOWN
 
-_CHOICES = f"SELECT provider, region, instance_type, product, count(*), count(DISTINCT zone_key) FROM {SPOT_CHANGES} GROUP BY ALL"  # noqa: S608
+_CHOICES = (
+    "SELECT provider, region, instance_type, product, count(*), count(DISTINCT zone_key) "  # noqa: S608
+    f"FROM {SPOT_CHANGES} GROUP BY ALL"
+)
+# Regions end at different minutes: the common end is the last instant at which each of them has a price.
+_RANGE = (
+    "WITH ends AS (SELECT provider, region, max(known_to) AS last, min(known_from) AS first "  # noqa: S608
+    f"FROM {SPOT_KNOWN} GROUP BY ALL) SELECT min(first), max(last), "
+    "min(last) FILTER (last > (SELECT max(last) FROM ends) - INTERVAL 24 HOUR) FROM ends"
+)
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Distinct (provider, region, type, product, changes, zones) rows of the loaded history."""
+    """Distinct (provider, region, type, product, changes, zones) rows of the loaded history.
+
+    `known`: first and last instant with a price, and the last one common to all regions.
+    """
 
     rows: tuple[tuple[str, str, str, str, int, int], ...]
+    known: tuple[datetime, datetime, datetime] | None = None
 
     @property
     def types(self) -> list[str]:
@@ -49,16 +61,20 @@ class Choices:
 
 
 def choices(snapshots: dict[str, int]) -> Choices:
-    """The choices of this state of the lake."""
+    """The choices of this state of the lake; both questions on one connection, which is most of their cost."""
     if not snapshots:
         return Choices(())
-    key = cache_key("choices-2", snapshots)
-    rows = cache.get(key)
-    if rows is None:
+
+    def read() -> Choices:
         con = lake().connect(snapshots)
         try:
             rows = tuple(tuple(row) for row in con.execute(_CHOICES).fetchall())
+            known = con.execute(_RANGE).fetchone()
         finally:
             con.close()
-        cache.set(key, rows, DAY)
-    return Choices(rows)
+        if known is None or known[2] is None:
+            return Choices(rows)
+        first, last, common = (moment.astimezone(UTC) for moment in known)
+        return Choices(rows, (first, last, common))
+
+    return kept(cache_key("choices", snapshots), read, DAY)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.core.cache import cache
 from django.db.models import Max
 from django.http import HttpRequest
 from django.utils import timezone
@@ -17,19 +16,12 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from apps.dashboard import format as fmt
-from apps.dashboard.caching import DAY, cache_key
+from apps.dashboard.catalogue import Choices, choices
 from apps.ingest.models import IngestRun, RunState
-from apps.ingest.selectors import current_snapshots, lake
-from finops.lake import SPOT_KNOWN
+from apps.ingest.selectors import current_snapshots
 
 FRESH = timedelta(hours=1)  # a live feed is polled more often than that
 LIVE = timedelta(hours=24)  # later than this after the newest price, "now" means nothing
-# Regions end at different minutes: the common end is the last instant at which each of them has a price.
-_NEWEST = (
-    f"WITH ends AS (SELECT provider, region, max(known_to) AS last, min(known_from) AS first FROM {SPOT_KNOWN} "  # noqa: S608
-    "GROUP BY ALL) SELECT min(first), max(last), min(last) FILTER (last > (SELECT max(last) FROM ends) - "
-    "INTERVAL 24 HOUR) FROM ends"
-)
 
 
 @dataclass(frozen=True)
@@ -58,22 +50,11 @@ class DataAge:
     text: str
 
 
-def known_range(snapshots: dict[str, int]) -> tuple[datetime, datetime, datetime] | None:
-    """First and last instant with a known price and the last common one; None when nothing is loaded."""
-    if not snapshots:
-        return None
-    key = cache_key("known", snapshots)
-    found: tuple[datetime, datetime, datetime] | None = cache.get(key)
-    if found is None:
-        con = lake().connect(snapshots)
-        try:
-            row = con.execute(_NEWEST).fetchone()
-        finally:
-            con.close()
-        if row is None or row[2] is None:
-            return None
-        found = (row[0].astimezone(UTC), row[1].astimezone(UTC), row[2].astimezone(UTC))
-        cache.set(key, found, DAY)
+def choices_of(request: HttpRequest) -> Choices:
+    """What is loaded, looked up once a request."""
+    if not hasattr(request, "_choices"):
+        request._choices = choices(snapshots_of(request))  # type: ignore[attr-defined]
+    found: Choices = request._choices  # type: ignore[attr-defined]
     return found
 
 
@@ -105,7 +86,7 @@ def parse_at(text: str) -> datetime | None:
 
 def moment_of(request: HttpRequest, now: datetime | None = None) -> Moment | None:
     """The moment of this page; None when no prices are loaded."""
-    known = known_range(snapshots_of(request))
+    known = choices_of(request).known
     if known is None:
         return None
     oldest, newest, common = known
@@ -118,7 +99,7 @@ def moment_of(request: HttpRequest, now: datetime | None = None) -> Moment | Non
 
 def data_age(request: HttpRequest) -> DataAge:
     """Age of the prices for the top bar."""
-    known = known_range(snapshots_of(request))
+    known = choices_of(request).known
     if known is None:
         return DataAge("none", _("No prices yet"))
     newest, now, lang = known[1], datetime.now(UTC), get_language() or "en"

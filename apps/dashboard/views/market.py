@@ -18,7 +18,7 @@ from apps.accounts.access import access
 from apps.accounts.roles import Action
 from apps.dashboard import freshness, market
 from apps.dashboard.caching import DAY, cache_key
-from apps.dashboard.catalogue import Choices, choices
+from apps.dashboard.catalogue import Choices
 from apps.dashboard.presenters import market as words
 from apps.dashboard.words import lang, listed
 from apps.prices.selectors import on_demand_prices
@@ -100,10 +100,10 @@ def market_page(request: HttpRequest) -> HttpResponse:
     moment = freshness.moment_of(request)
     if moment is None:
         return render(request, "dashboard/market_empty.html", {"page": "market"})
-    filters = Filters(request, choices(snapshots))
+    filters = Filters(request, freshness.choices_of(request))
     if request.GET.get("format") == "csv":
         return _csv(filters, moment, snapshots)
-    context = {"page": "market", "filters": filters, "choices": choices(snapshots), "moment": moment}
+    context = {"page": "market", "filters": filters, "moment": moment}
     context["region"] = _region(request, filters, moment, snapshots)
     template = "dashboard/market.html#region" if getattr(request, "htmx", False) else "dashboard/market.html"
     response = render(request, template, context)
@@ -127,7 +127,7 @@ def _region(
     )  # fmt: skip
     found: dict[str, str] | None = cache.get(key)
     if found is None:
-        context = _context(filters, moment, at, snapshots)
+        context = _context(filters, moment, at, snapshots, freshness.choices_of(request))
         found = {
             "html": render_to_string("dashboard/market_region.html", context, request=request),
             "title": context["heading"],
@@ -172,7 +172,7 @@ def _claim(
 
 
 def _context(
-    filters: Filters, moment: freshness.Moment, at: datetime, snapshots: dict[str, int]
+    filters: Filters, moment: freshness.Moment, at: datetime, snapshots: dict[str, int], known: Choices
 ) -> dict[str, Any]:
     facts = _facts(filters, at, snapshots)
     zone = ZoneInfo(timezone.get_current_timezone_name())
@@ -186,7 +186,7 @@ def _context(
         "kpis": words.kpis(facts, filters.days, zone),
         "price_chart": words.price_chart(facts, filters.type, zone),
         "week_chart": words.week_chart(facts),
-        "claim": _claim(filters, at, snapshots, choices(snapshots)),
+        "claim": _claim(filters, at, snapshots, known),
         "rows": sorted(facts.rows, key=SORTS[filters.sort]),
         "table_title": words.table_title(facts),
         "bars": words.bars(facts),

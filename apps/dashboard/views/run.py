@@ -20,7 +20,7 @@ from apps.dashboard import format as fmt
 from apps.dashboard import freshness, market
 from apps.dashboard.advice import RefusedError, advice_document
 from apps.dashboard.caching import cache_key, kept
-from apps.dashboard.catalogue import Choices, choices
+from apps.dashboard.catalogue import Choices
 from apps.dashboard.figures.prices import CONTEXT, Line, axis_start, price_lines
 from apps.dashboard.forms import RunForm, command_of, run_defaults
 from apps.dashboard.presenters import run as words
@@ -55,7 +55,7 @@ def run_page(request: HttpRequest) -> HttpResponse:
     moment = freshness.moment_of(request)
     if moment is None:
         return render(request, "dashboard/run_empty.html", {"page": "run"})
-    known, zone = choices(snapshots), ZoneInfo(timezone.get_current_timezone_name())
+    known, zone = freshness.choices_of(request), ZoneInfo(timezone.get_current_timezone_name())
     asked = "hours" in request.GET
     form = RunForm(request.GET if asked else _example(request, known), known=known, zone=zone)
     context: dict[str, Any] = {
