@@ -1,0 +1,111 @@
+"""Advice for one workload over a region, against its plain DuckDB queries plus ten empty signed-in pages.
+
+`python -m bench.advice`: `POST /api/v1/advice/launch` on the demo prices; with OFFPEAK_BENCH_DATA on the
+us-east-1 archive of 2021 too. Cold and from the kept answer; medians of 3, ratios to the baselines beside it.
+The set-up and the baselines are those of `bench.pages`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench.pages import (
+    ARCHIVE,
+    ARCHIVE_CASES,
+    CACHED_LIMIT,
+    CASES,
+    COLD_LIMIT,
+    forget,
+    median_seconds,
+    plain_queries,
+    signed_in,
+)
+
+
+def measure(case: tuple[str, str, list[str], str], client: Any) -> bool:
+    """Print one line; True within the limits."""
+    name, kind, regions, home = case
+    at = "2020-03-06T09:00:00Z" if name == "demo" else "2021-05-20T09:00:00Z"
+    body = json.dumps(
+        {
+            "hours": 8,
+            "types": [kind],
+            "regions": regions,
+            "home_zone": home,
+            "product": "Linux/UNIX",
+            "slack_hours": 24,
+            "at": at,
+        }
+    )
+
+    def ask() -> None:
+        response = client.post("/api/v1/advice/launch", body, content_type="application/json")
+        assert response.status_code == 200, response.content[:300]
+
+    def page() -> None:
+        assert client.get("/empty/").status_code == 200
+
+    page()
+    empty = median_seconds(page)
+    queries = median_seconds(lambda: plain_queries(regions, kind))
+    ask()
+    cold, kept = median_seconds(ask, forget), median_seconds(ask)
+    ratios = cold / (queries + 10 * empty), kept / empty
+    print(
+        f"advice, {name} {kind}: {cold:.3f} s = {ratios[0]:.2f}x of its queries ({queries:.3f} s) and ten "
+        f"empty pages ({empty * 1000:.1f} ms each), limit {COLD_LIMIT}; kept {kept * 1000:.1f} ms = "
+        f"{ratios[1]:.2f}x one empty page, limit {CACHED_LIMIT}",
+        flush=True,
+    )
+    return ratios[0] <= COLD_LIMIT and ratios[1] < CACHED_LIMIT
+
+
+def child() -> int:
+    """Load and measure in this process, on the servers of the environment."""
+    import django
+
+    django.setup()
+    from apps.ingest import services
+
+    services.demo_load()
+    cases = list(CASES)
+    data = os.environ.get("OFFPEAK_BENCH_DATA")
+    if data:
+        services.prices_import(source=str(Path(data) / ARCHIVE), location=str(Path(data) / ARCHIVE))
+        cases += ARCHIVE_CASES
+    client = signed_in()
+    within = [measure(case, client) for case in cases]
+    return 0 if all(within) else 1
+
+
+def main() -> int:
+    """Start servers of its own and run the child on them."""
+    from finops.embedded.servers import Servers
+
+    with tempfile.TemporaryDirectory(prefix="offpeak-bench-") as base:
+        servers = Servers.of(Path(base) / "home", durable=False)
+        holder = servers.acquire()
+        try:
+            environment = {
+                **os.environ,
+                **servers.environment(),
+                "OFFPEAK_HOME": str(Path(base) / "home"),
+                "DJANGO_SETTINGS_MODULE": "finops.settings.check",
+            }
+            migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+            subprocess.run(migrate, env=environment, check=True)
+            return subprocess.run(
+                [sys.executable, "-m", "bench.advice", "--child"], env=environment, check=False
+            ).returncode
+        finally:
+            servers.release(holder)
+
+
+if __name__ == "__main__":
+    sys.exit(child() if "--child" in sys.argv else main())
