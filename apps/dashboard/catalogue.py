@@ -46,7 +46,7 @@ class Choices:
         return sorted({row[3].removesuffix(" (Amazon VPC)") for row in self.rows})
 
     def default_type(self) -> str:
-        """The type whose price changes most often in a zone; ties by name: the first page is always the same."""
+        """The type whose price changes most often in a zone; ties by name, so the page stays the same."""
         changes: dict[str, int] = {}
         zones: dict[str, int] = {}
         for _, _, kind, _, count, places in self.rows:
@@ -61,7 +61,7 @@ class Choices:
 
 
 def choices(snapshots: dict[str, int]) -> Choices:
-    """The choices of this state of the lake; both questions on one connection, which is most of their cost."""
+    """The choices of this state of the lake; one connection for both, which is most of their cost."""
     if not snapshots:
         return Choices(())
 

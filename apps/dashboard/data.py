@@ -18,8 +18,8 @@ from finops.engine.series import to_us
 from finops.lake import SPOT_KNOWN
 
 _REGIONS = (
-    "WITH series AS (SELECT provider, region, zone_key, instance_type, product, currency, min(known_from) AS a, "  # noqa: S608
-    f"max(known_to) AS b, count(*) - 1 AS gaps FROM {SPOT_KNOWN} GROUP BY ALL) "
+    "WITH series AS (SELECT provider, region, zone_key, instance_type, product, currency, "  # noqa: S608
+    f"min(known_from) AS a, max(known_to) AS b, count(*) - 1 AS gaps FROM {SPOT_KNOWN} GROUP BY ALL) "
     "SELECT provider, region, count(*), count(DISTINCT instance_type), min(a), max(b), sum(gaps) FROM series "
     "GROUP BY ALL ORDER BY provider, region"
 )

@@ -1,4 +1,4 @@
-"""Static files that an installed package carries: plotly.js is served from the wheel, never copied into the tree."""
+"""Static files that an installed package carries: plotly.js is served from its wheel, not copied."""
 
 from __future__ import annotations
 

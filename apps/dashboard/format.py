@@ -176,8 +176,12 @@ def duration(length: timedelta, lang: str = "en") -> str:
     """The largest whole unit: `4 min`, `9 h`, `18 d`, `6 y`; `4 分钟`. Under a minute: seconds."""
     seconds = max(0, int(length.total_seconds()))
     units = (
-        (365 * 86400, "y", "年"), (86400, "d", "天"), (3600, "h", "小时"), (60, "min", "分钟"), (1, "s", "秒"),
-    )  # fmt: skip
+        (365 * 86400, "y", "年"),
+        (86400, "d", "天"),
+        (3600, "h", "小时"),
+        (60, "min", "分钟"),
+        (1, "s", "秒"),
+    )
     for size, en, zh in units:
         # Hours up to two days and days up to two years keep the finer unit.
         floor = 2 * size if en in ("d", "y") else size

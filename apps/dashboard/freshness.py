@@ -26,7 +26,7 @@ LIVE = timedelta(hours=24)  # later than this after the newest price, "now" mean
 
 @dataclass(frozen=True)
 class Moment:
-    """`at`: what the page answers for, at most the last instant that is known everywhere; `newest`: the end of
+    """`at`: what the page answers for, at most the last instant known everywhere; `newest`: the end of
     the known prices; `past`: not the present.
     """
 

@@ -1,7 +1,7 @@
 """What the Market page says, from a price book: one row a series, the weeks' dearest, profile and claim.
 
-Everything is cut at the page's moment first. Means are weighed by how long a price stood; time without a known
-price is left out of them, never bridged.
+Everything is cut at the page's moment first. Means are weighed by how long a price stood; time without a
+known price is left out of them, never bridged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_PROFILE_DAYS = 28  # the profile needs three whole weeks, whatever period th
 
 @dataclass(frozen=True)
 class ZoneRow:
-    """One series in the window. Prices per instance-hour; None is unknown. `since`: start of the standing price."""
+    """One series in the window. Prices per instance-hour, None unknown; `since`: of the standing price."""
 
     key: str
     zone: str

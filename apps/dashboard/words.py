@@ -6,9 +6,23 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 NUMBER_WORDS = (
-    _("no"), _("one"), _("two"), _("three"), _("four"), _("five"), _("six"), _("seven"), _("eight"), _("nine"),
-    _("ten"), _("eleven"), _("twelve"), _("thirteen"), _("fourteen"), _("fifteen"),
-)  # fmt: skip
+    _("no"),
+    _("one"),
+    _("two"),
+    _("three"),
+    _("four"),
+    _("five"),
+    _("six"),
+    _("seven"),
+    _("eight"),
+    _("nine"),
+    _("ten"),
+    _("eleven"),
+    _("twelve"),
+    _("thirteen"),
+    _("fourteen"),
+    _("fifteen"),
+)
 DAY_NAMES = (_("Mon"), _("Tue"), _("Wed"), _("Thu"), _("Fri"), _("Sat"), _("Sun"))
 
 

@@ -1,4 +1,4 @@
-"""Pages as people see them: every width and theme, by keyboard, without scripts, without serious axe findings."""
+"""Pages as people see them: every width and theme, by keyboard, without scripts, checked by axe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tests.e2e.conftest import SHOTS
 pytestmark = pytest.mark.e2e
 Visit = Callable[..., Page]
 PAGES = ("market", "run", "data", "settings")
-RUN = "/run/?hours=8&types=p3.2xlarge&regions=us-east-1&regions=us-west-2&home_zone=us-east-1b&slack_hours=24&interruptible=on"
+RUN = (
+    "/run/?hours=8&types=p3.2xlarge&regions=us-east-1&regions=us-west-2&home_zone=us-east-1b"
+    "&slack_hours=24&interruptible=on"
+)
 
 
 def overflow(page: Page) -> int:

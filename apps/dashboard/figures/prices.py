@@ -104,18 +104,39 @@ def week_map(relative: Sequence[float | None], days: Sequence[str]) -> Figure:
     layout |= {
         "hovermode": "closest",
         "xaxis": {
-            "tickmode": "array", "tickvals": list(range(0, 24, 3)), "ticktext": [f"{h:02d}" for h in range(0, 24, 3)],
-            "showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True, "range": [-0.5, 23.5],
+            "tickmode": "array",
+            "tickvals": list(range(0, 24, 3)),
+            "ticktext": [f"{h:02d}" for h in range(0, 24, 3)],
+            "showgrid": False,
+            "zeroline": False,
+            "ticks": "",
+            "fixedrange": True,
+            "range": [-0.5, 23.5],
         },
         "yaxis": {
-            "tickmode": "array", "tickvals": list(range(7)), "ticktext": list(days), "autorange": "reversed",
-            "showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True,
+            "tickmode": "array",
+            "tickvals": list(range(7)),
+            "ticktext": list(days),
+            "autorange": "reversed",
+            "showgrid": False,
+            "zeroline": False,
+            "ticks": "",
+            "fixedrange": True,
         },
-    }  # fmt: skip
+    }
     trace = {
-        "type": "heatmap", "x": list(range(24)), "y": list(range(7)), "z": rows, "zmin": -reach, "zmax": reach,
-        "colorscale": [[i / 6, f"@{name}"] for i, name in enumerate(names)], "showscale": False,
-        "xgap": 1, "ygap": 1, "hoverongaps": False, "customdata": [[days[d]] * 24 for d in range(7)],
+        "type": "heatmap",
+        "x": list(range(24)),
+        "y": list(range(7)),
+        "z": rows,
+        "zmin": -reach,
+        "zmax": reach,
+        "colorscale": [[i / 6, f"@{name}"] for i, name in enumerate(names)],
+        "showscale": False,
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "customdata": [[days[d]] * 24 for d in range(7)],
         "hovertemplate": "%{customdata} %{x}:00 · %{z:+.1f} %<extra></extra>",
-    }  # fmt: skip
+    }
     return {"data": [trace], "layout": layout}

@@ -93,12 +93,19 @@ def annotations(labels: Sequence[EndLabel], low: float, high: float, height: int
     """plotly annotations for the right edge."""
     return [
         {
-            "x": 1, "xref": "paper", "xanchor": "left", "xshift": 6, "y": y, "yanchor": "middle",
-            "showarrow": False, "align": "left", "text": f"<b>{label.text}</b>" if label.strong else label.text,
+            "x": 1,
+            "xref": "paper",
+            "xanchor": "left",
+            "xshift": 6,
+            "y": y,
+            "yanchor": "middle",
+            "showarrow": False,
+            "align": "left",
+            "text": f"<b>{label.text}</b>" if label.strong else label.text,
             "font": {"color": label.colour, "size": 12},
         }
         for label, y in spread_labels(labels, low, high, height)
-    ]  # fmt: skip
+    ]
 
 
 def base_layout(*, right: int, height: int = HEIGHT) -> dict[str, Any]:
@@ -113,22 +120,35 @@ def base_layout(*, right: int, height: int = HEIGHT) -> dict[str, Any]:
         "showlegend": False,
         "hovermode": "x unified",
         "hoverlabel": {
-            "bgcolor": "@surface", "bordercolor": "@line-strong",
+            "bgcolor": "@surface",
+            "bordercolor": "@line-strong",
             "font": {"family": "@font", "size": 12, "color": "@ink"},
         },
         "dragmode": False,
-    }  # fmt: skip
+    }
 
 
 def time_axis(start: datetime, end: datetime, zone: tzinfo, lang: str, at_most: int = 7) -> dict[str, Any]:
     """Dates along the bottom: no grid, explicit range and ticks."""
     places, words = time_ticks(start, end, zone, lang, at_most)
     return {
-        "type": "date", "range": [local_text(start, zone), local_text(end, zone)], "tickmode": "array",
-        "tickvals": places, "ticktext": words, "tickangle": 0, "ticks": "outside", "ticklen": 4,
-        "tickcolor": "@line-strong", "showgrid": False, "zeroline": False, "showline": True, "linewidth": 1,
-        "linecolor": "@line-strong", "fixedrange": True, "hoverformat": "%d %b %H:%M",
-    }  # fmt: skip
+        "type": "date",
+        "range": [local_text(start, zone), local_text(end, zone)],
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": words,
+        "tickangle": 0,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": "@line-strong",
+        "showgrid": False,
+        "zeroline": False,
+        "showline": True,
+        "linewidth": 1,
+        "linecolor": "@line-strong",
+        "fixedrange": True,
+        "hoverformat": "%d %b %H:%M",
+    }
 
 
 def value_axis(low: float, high: float, step: float) -> dict[str, Any]:
@@ -137,6 +157,14 @@ def value_axis(low: float, high: float, step: float) -> dict[str, Any]:
         max(2, -_floor_log10(step) + (1 if str(step).rstrip("0").endswith("25") else 0)) if step < 1 else 0
     )
     return {
-        "range": [low, high], "dtick": step, "tick0": low, "tickformat": f".{decimals}f", "gridcolor": "@line",
-        "gridwidth": 1, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True,
-    }  # fmt: skip
+        "range": [low, high],
+        "dtick": step,
+        "tick0": low,
+        "tickformat": f".{decimals}f",
+        "gridcolor": "@line",
+        "gridwidth": 1,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "",
+        "fixedrange": True,
+    }

@@ -36,21 +36,29 @@ def heading(facts: MarketFacts, instance_type: str) -> str:
         if spread is None:
             return _("%(type)s: too little history to judge hours of the week") % {"type": instance_type}
         return _("%(type)s: hours cannot be judged yet, the zone moves it by [[%(zone)s]].") % {
-            "type": instance_type, "zone": zone,
-        }  # fmt: skip
+            "type": instance_type,
+            "zone": zone,
+        }
     hour = fmt.percent(reach[1] - reach[0], lang())
     if profile.verdict == "pattern" and profile.off_peak is not None:
         saving = fmt.percent(profile.off_peak.saving * 100, lang())
         return _("%(type)s is cheaper %(when)s: [[%(saving)s]] under its weekly mean.") % {
-            "type": instance_type, "when": off_peak_words(facts), "saving": saving,
-        }  # fmt: skip
+            "type": instance_type,
+            "when": off_peak_words(facts),
+            "saving": saving,
+        }
     if spread is None:
         return _("%(type)s has no off-peak hour: time of week moves it by [[%(hour)s]].") % {
-            "type": instance_type, "hour": hour,
-        }  # fmt: skip
-    return _("%(type)s has no off-peak hour: time of week moves it by %(hour)s, the zone by [[%(zone)s]].") % {
-        "type": instance_type, "hour": hour, "zone": zone,
-    }  # fmt: skip
+            "type": instance_type,
+            "hour": hour,
+        }
+    return _(
+        "%(type)s has no off-peak hour: time of week moves it by %(hour)s, the zone by [[%(zone)s]]."
+    ) % {
+        "type": instance_type,
+        "hour": hour,
+        "zone": zone,
+    }
 
 
 def off_peak_words(facts: MarketFacts) -> str:
@@ -157,11 +165,14 @@ def dearest_finding(facts: MarketFacts) -> str:
     zone, count = facts.weekly_dearest[0]
     if count * 2 > facts.weeks:
         return _("%(zone)s was the dearest zone in %(count)s of %(weeks)s weeks") % {
-            "zone": zone, "count": count_word(count), "weeks": count_word(facts.weeks),
-        }  # fmt: skip
+            "zone": zone,
+            "count": count_word(count),
+            "weeks": count_word(facts.weeks),
+        }
     return _("No zone stays the dearest: %(count)s took turns in %(weeks)s weeks") % {
-        "count": count_word(len(facts.weekly_dearest)), "weeks": count_word(facts.weeks),
-    }  # fmt: skip
+        "count": count_word(len(facts.weekly_dearest)),
+        "weeks": count_word(facts.weeks),
+    }
 
 
 def lines(facts: MarketFacts) -> list[Line]:
@@ -228,10 +239,16 @@ def week_chart(facts: MarketFacts) -> dict[str, Any] | None:
         "series": profile.series,
         "zone": profile.zone,
         "days": [
-            (name, [None if h.relative is None else (h.relative - 1) * 100 for h in profile.hours[24 * d : 24 * d + 24]])
+            (
+                name,
+                [
+                    None if h.relative is None else (h.relative - 1) * 100
+                    for h in profile.hours[24 * d : 24 * d + 24]
+                ],
+            )
             for d, name in enumerate(day_names())
         ],
-    }  # fmt: skip
+    }
 
 
 def claim_view(result: ClaimResult | None, region: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The Run page in words, from the JSON document of `advise_launch`: the same that the API and the command give."""
+"""The Run page in words, from the document of `advise_launch` that the API and the command give too."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def plain(sentence: Any) -> str:
 
 @register.simple_tag
 def figure_json(figure: dict[str, Any], element_id: str) -> SafeString:
-    """A figure as a data block that the page's script reads; `<` is escaped so that no text can end the block."""
+    """A figure as a data block for the page's script; `<` is escaped, so no text can end the block."""
     body = orjson.dumps(figure, option=orjson.OPT_SERIALIZE_NUMPY).decode()
     safe = body.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return format_html(
@@ -151,7 +151,8 @@ def spark(values: Sequence[float | None]) -> SafeString:
         parts.append(f"{pen}{x:.1f} {y:.1f}")
         pen = "L"
     return format_html(
-        '<svg class="spark" viewBox="0 0 92 18" preserveAspectRatio="none" aria-hidden="true"><path d="{}"/></svg>',
+        '<svg class="spark" viewBox="0 0 92 18" preserveAspectRatio="none" aria-hidden="true">'
+        '<path d="{}"/></svg>',
         " ".join(parts),
     )
 

@@ -40,8 +40,11 @@ RUNS_A_PAGE = 20
 ROWS_A_PAGE = 100
 FLAGS_SHOWN = 100
 REJECTED_COLUMNS = (
-    Column("file", "file"), Column("row", "row", "number"), Column("field", "field"), Column("reason", "reason"),
-)  # fmt: skip
+    Column("file", "file"),
+    Column("row", "row", "number"),
+    Column("field", "field"),
+    Column("reason", "reason"),
+)
 FLAG_COLUMNS = tuple(
     Column(name, name) for name in ("kind", "severity", "region", "zone", "instance_type", "product", "text")
 )
@@ -119,17 +122,25 @@ def _heading(regions: list[RegionKnown]) -> str:
     newest = max(r.known_to for r in regions)
     if len(regions) == 1:
         return _("[[%(series)s]] price series in %(region)s, known to %(end)s.") % {
-            "series": series, "region": regions[0].region, "end": fmt.moment(newest, lang=lang(), year=True),
-        }  # fmt: skip
+            "series": series,
+            "region": regions[0].region,
+            "end": fmt.moment(newest, lang=lang(), year=True),
+        }
     return _("[[%(series)s]] price series in %(regions)d regions, known to %(end)s.") % {
-        "series": series, "regions": len(regions), "end": fmt.moment(newest, lang=lang(), year=True),
-    }  # fmt: skip
+        "series": series,
+        "regions": len(regions),
+        "end": fmt.moment(newest, lang=lang(), year=True),
+    }
 
 
 def _kpis(request: HttpRequest, regions: list[RegionKnown]) -> list[tuple[str, str, str]]:
     sums = _runs(request).aggregate(
-        read=Sum("rows_read"), stored=Sum("stored"), duplicates=Sum("duplicates"), rejected=Sum("rejected"), runs=Count("pk")
-    )  # fmt: skip
+        read=Sum("rows_read"),
+        stored=Sum("stored"),
+        duplicates=Sum("duplicates"),
+        rejected=Sum("rejected"),
+        runs=Count("pk"),
+    )
     count = {name: fmt.number(value or 0) for name, value in sums.items()}
     gaps = sum(r.gaps for r in regions)
     return [
@@ -263,9 +274,12 @@ def feed_add(request: HttpRequest) -> HttpResponse:
                 organisation=request_of.organisation,
             )
             audit_record(
-                organisation=request_of.organisation, actor=Actor.of_user(request_of.user), action="feed.create",
-                target=feed, after={"name": feed.name, "regions": feed.regions},
-            )  # fmt: skip
+                organisation=request_of.organisation,
+                actor=Actor.of_user(request_of.user),
+                action="feed.create",
+                target=feed,
+                after={"name": feed.name, "regions": feed.regions},
+            )
     except IntegrityError:
         form.add_error("name", _("There is a feed of this name already."))
         return _page(request, 422, feed_form=form)
@@ -287,9 +301,13 @@ def feed_switch(request: HttpRequest, feed_id: int) -> HttpResponse:
     with transaction.atomic():
         Feed.objects.filter(pk=feed.pk).update(state=after)
         audit_record(
-            organisation=feed.organisation, actor=Actor.of_user(_asked(request).user), action="feed.switch",
-            target=feed, before={"state": before}, after={"state": str(after)},
-        )  # fmt: skip
+            organisation=feed.organisation,
+            actor=Actor.of_user(_asked(request).user),
+            action="feed.switch",
+            target=feed,
+            before={"state": before},
+            after={"state": str(after)},
+        )
     text = _("%(name)s is paused.") if after == FeedState.OFF else _("%(name)s goes on.")
     messages.success(request, text % {"name": feed.name})
     return redirect("dashboard:data")

@@ -46,12 +46,18 @@ SORTS = {
     "zone": lambda r: (False, r.zone),
 }
 COLUMNS = (
-    Column("region", "region"), Column("zone", "zone"), Column("now", "price now, {currency} per hour", "number"),
-    Column("since", "price since", "time"), Column("of_on_demand_pct", "of on-demand, %", "number"),
-    Column("mean_7", "mean 7 days", "number"), Column("mean", "mean of the period", "number"),
-    Column("low", "low", "number"), Column("high", "high", "number"), Column("changes", "changes", "number"),
+    Column("region", "region"),
+    Column("zone", "zone"),
+    Column("now", "price now, {currency} per hour", "number"),
+    Column("since", "price since", "time"),
+    Column("of_on_demand_pct", "of on-demand, %", "number"),
+    Column("mean_7", "mean 7 days", "number"),
+    Column("mean", "mean of the period", "number"),
+    Column("low", "low", "number"),
+    Column("high", "high", "number"),
+    Column("changes", "changes", "number"),
     Column("above_cheapest_pct", "above the cheapest mean, %", "number"),
-)  # fmt: skip
+)
 
 
 class Filters:
@@ -119,12 +125,19 @@ def _minute(moment: freshness.Moment) -> datetime:
 def _region(
     request: HttpRequest, filters: Filters, moment: freshness.Moment, snapshots: dict[str, int]
 ) -> dict[str, str]:
-    """Heading and content, from the cache: they depend on data, filters, language and zone, not on the reader."""
+    """Heading and content, from the cache: they depend on data and filters, not on the reader."""
     at = _minute(moment)
     key = cache_key(
-        "market", snapshots, freshness.state_of(request), filters.key(), at.isoformat(), lang(), moment.past, request.GET.urlencode(),
+        "market",
+        snapshots,
+        freshness.state_of(request),
+        filters.key(),
+        at.isoformat(),
+        lang(),
+        moment.past,
+        request.GET.urlencode(),
         timezone.get_current_timezone_name(),
-    )  # fmt: skip
+    )
     found: dict[str, str] | None = cache.get(key)
     if found is None:
         context = _context(filters, moment, at, snapshots, freshness.choices_of(request))
@@ -138,9 +151,12 @@ def _region(
 
 def _facts(filters: Filters, at: datetime, snapshots: dict[str, int]) -> market.MarketFacts:
     loaded = loaded_book(
-        provider=PROVIDER, regions=filters.regions, types=[filters.type], product=filters.product,
+        provider=PROVIDER,
+        regions=filters.regions,
+        types=[filters.type],
+        product=filters.product,
         snapshots=snapshots,
-    )  # fmt: skip
+    )
     prices: dict[str, market.Listed] = {}
     for region in filters.regions:
         price = on_demand_prices(

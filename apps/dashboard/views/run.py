@@ -32,20 +32,32 @@ CHART_DAYS = 14
 CHART_LINES = 6
 CACHE_SECONDS = 3600
 PLAN_COLUMNS = (
-    Column("rank", "rank", "number"), Column("start", "start"), Column("region", "region"), Column("zone", "zone"),
-    Column("type", "type"), Column("market", "market"), Column("cost", "cost", "number"),
-    Column("cost_low", "cost low", "number"), Column("cost_high", "cost high", "number"),
-    Column("compute_cost", "compute cost", "number"), Column("transfer_cost", "transfer cost", "number"),
-    Column("rework_cost", "rework cost", "number"), Column("currency", "currency"),
+    Column("rank", "rank", "number"),
+    Column("start", "start"),
+    Column("region", "region"),
+    Column("zone", "zone"),
+    Column("type", "type"),
+    Column("market", "market"),
+    Column("cost", "cost", "number"),
+    Column("cost_low", "cost low", "number"),
+    Column("cost_high", "cost high", "number"),
+    Column("compute_cost", "compute cost", "number"),
+    Column("transfer_cost", "transfer cost", "number"),
+    Column("rework_cost", "rework cost", "number"),
+    Column("currency", "currency"),
     Column("saving_vs_home_pct", "saving against home, %", "number"),
     Column("saving_vs_zone_now_pct", "saving against cheapest zone now, %", "number"),
     Column("saving_vs_on_demand_pct", "saving against on-demand, %", "number"),
-    Column("probability_cheaper", "probability cheaper", "number"), Column("reason", "reason"),
-)  # fmt: skip
+    Column("probability_cheaper", "probability cheaper", "number"),
+    Column("reason", "reason"),
+)
 GRID_COLUMNS = (
-    Column("wait_hours", "wait up to, h", "number"), Column("where", "where"),
-    Column("saving_pct", "saving, %", "number"), Column("low", "low, %", "number"), Column("high", "high, %", "number"),
-)  # fmt: skip
+    Column("wait_hours", "wait up to, h", "number"),
+    Column("where", "where"),
+    Column("saving_pct", "saving, %", "number"),
+    Column("low", "low, %", "number"),
+    Column("high", "high, %", "number"),
+)
 
 
 @access(Action.RUN_ADVICE)
@@ -89,9 +101,12 @@ def _example(request: HttpRequest, known: Choices) -> QueryDict:
         data.setlist("regions", known.regions(asked)[:4])
     # A saving needs something to compare with: the first zone of the first region stands for "today".
     book = loaded_book(
-        provider="aws", regions=data.getlist("regions")[:1], types=[data["types"]], product=data["product"],
+        provider="aws",
+        regions=data.getlist("regions")[:1],
+        types=[data["types"]],
+        product=data["product"],
         snapshots=freshness.snapshots_of(request),
-    )  # fmt: skip
+    )
     zones = sorted(book.zone_names.get(key.zone, key.zone) for key in book.book.keys)
     if zones:
         data["home_zone"] = zones[0]
@@ -117,14 +132,27 @@ def _document(
 
 
 def _answer(
-    request: HttpRequest, document: dict[str, Any], question: dict[str, Any], at: datetime,
-    snapshots: dict[str, int], moment: freshness.Moment, asked: bool,
-) -> str:  # fmt: skip
+    request: HttpRequest,
+    document: dict[str, Any],
+    question: dict[str, Any],
+    at: datetime,
+    snapshots: dict[str, int],
+    moment: freshness.Moment,
+    asked: bool,
+) -> str:
     """The answer's HTML: depends on data, question, language and zone, not on the reader."""
     key = cache_key(
-        "run", snapshots, freshness.state_of(request), sorted(question.items()), at.isoformat(), lang(), timezone.get_current_timezone_name(),
-        moment.past, asked, request.GET.urlencode(),
-    )  # fmt: skip
+        "run",
+        snapshots,
+        freshness.state_of(request),
+        sorted(question.items()),
+        at.isoformat(),
+        lang(),
+        timezone.get_current_timezone_name(),
+        moment.past,
+        asked,
+        request.GET.urlencode(),
+    )
     return kept(
         key,
         lambda: render_to_string(
@@ -145,9 +173,13 @@ def _slack(question: dict[str, Any], at: datetime) -> float:
 
 
 def _context(
-    document: dict[str, Any], question: dict[str, Any], at: datetime, snapshots: dict[str, int],
-    moment: freshness.Moment, asked: bool,
-) -> dict[str, Any]:  # fmt: skip
+    document: dict[str, Any],
+    question: dict[str, Any],
+    at: datetime,
+    snapshots: dict[str, int],
+    moment: freshness.Moment,
+    asked: bool,
+) -> dict[str, Any]:
     zone = ZoneInfo(timezone.get_current_timezone_name())
     scale = words.scale_of(document.get("plans", ()))
     rows = words.plan_rows(document, zone)
@@ -209,9 +241,11 @@ def _strip(question: dict[str, Any], at: datetime, zone: ZoneInfo) -> list[tuple
         if question.get("gpu") or question.get("gpus")
         else "",
     ]
-    kind = listed(question["types"]) if question.get("types") else _("at least %(sizes)s") % {
-        "sizes": ", ".join(s for s in sizes if s)
-    }  # fmt: skip
+    kind = (
+        listed(question["types"])
+        if question.get("types")
+        else _("at least %(sizes)s") % {"sizes": ", ".join(s for s in sizes if s)}
+    )
     return [
         (_("Hours of work"), fmt.hours(question["hours"])),
         (_("Instance type"), kind),
@@ -238,8 +272,12 @@ def _chart(
         return None
     kinds = {subject["type"]} | ({home["type"]} if home else set())
     loaded = loaded_book(
-        provider="aws", regions=question["regions"], types=sorted(kinds), product=question["product"], snapshots=snapshots
-    )  # fmt: skip
+        provider="aws",
+        regions=question["regions"],
+        types=sorted(kinds),
+        product=question["product"],
+        snapshots=snapshots,
+    )
     wanted = list(dict.fromkeys((p["type"], p["zone"]) for p in [subject, *([home] if home else []), *spot]))[
         :CHART_LINES
     ]
@@ -265,19 +303,27 @@ def _chart(
             lines.append(Line(name, short, row.steps, *CONTEXT))
     start = axis_start(lines)
     figure = price_lines(
-        sorted(lines, key=lambda line: line.width), start=at - timedelta(days=CHART_DAYS), end=at, zone=zone, lang=lang(), ticks=4
-    )  # fmt: skip
+        sorted(lines, key=lambda line: line.width),
+        start=at - timedelta(days=CHART_DAYS),
+        end=at,
+        zone=zone,
+        lang=lang(),
+        ticks=4,
+    )
     if figure is None:
         return None
     return {
         "id": "run-figure",
         "title": _chart_title(facts, subject, home),
         "measure": _("Spot price, %(currency)s per hour, last %(days)d days; the axis starts at %(start)s")
-        % {"currency": fmt.currency_word(subject.get("currency", "USD"), lang()), "days": CHART_DAYS,
-           "start": fmt.number(start, 2)},
+        % {
+            "currency": fmt.currency_word(subject.get("currency", "USD"), lang()),
+            "days": CHART_DAYS,
+            "start": fmt.number(start, 2),
+        },
         "figure": figure,
         "rows": [facts[key] for key in wanted if key in facts],
-    }  # fmt: skip
+    }
 
 
 def _chart_title(
@@ -294,8 +340,10 @@ def _chart_title(
             "zone": here.zone,
         }
     return _("%(home)s was %(share)s dearer than %(zone)s over two weeks") % {
-        "home": there.zone, "share": fmt.percent(dearer, lang()), "zone": here.zone,
-    }  # fmt: skip
+        "home": there.zone,
+        "share": fmt.percent(dearer, lang()),
+        "zone": here.zone,
+    }
 
 
 def _csv(document: dict[str, Any], *, grid: bool) -> HttpResponse:

@@ -20,7 +20,10 @@ from apps.ingest.models import Feed, IngestRun
 
 QUERIES = json.loads((Path(__file__).parent / "query_counts.json").read_text())
 SignIn = Callable[..., Client]
-RUN = "/run/?hours=8&types=m5.large&regions=us-east-1&regions=us-west-2&home_zone=us-east-1b&slack_hours=24&interruptible=on"
+RUN = (
+    "/run/?hours=8&types=m5.large&regions=us-east-1&regions=us-west-2&home_zone=us-east-1b"
+    "&slack_hours=24&interruptible=on"
+)
 
 
 def h1(response: Any) -> str:
