@@ -48,6 +48,9 @@ class LaunchBody(StrictSerializer):
     data_region = serializers.CharField(required=False, max_length=40)
     discount_pct = serializers.FloatField(required=False, help_text="Negotiated, on-demand only.")
     hazard_per_hour = serializers.FloatField(required=False, help_text="Measured interruptions an hour.")
+    repeat = serializers.CharField(required=False, max_length=40, help_text="`daily` or `mon-fri`.")
+    done_by = serializers.CharField(required=False, max_length=5, help_text="Local time, 08:00.")
+    timezone = serializers.CharField(required=False, max_length=60, help_text="Zone of done_by.")
     at = UtcDateTimeField(required=False, help_text="Decision time; nothing later is looked at.")
 
 

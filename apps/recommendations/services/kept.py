@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -35,7 +35,13 @@ def parameters(workload: Workload) -> dict[str, Any]:
     }
 
 
-def digest(workload: Workload, snapshots: Mapping[str, int], organisation: Organisation | None) -> str:
+def digest(
+    workload: Workload,
+    snapshots: Mapping[str, int],
+    organisation: Organisation | None,
+    *,
+    schedule: Sequence[str] = (),
+) -> str:
     """Names a question on a state of the data: same digest, same answer."""
     with connection.cursor() as cursor:
         cursor.execute(_REFERENCE)
@@ -47,6 +53,7 @@ def digest(workload: Workload, snapshots: Mapping[str, int], organisation: Organ
         sorted(snapshots.items()),
         reference,
         parameters(workload),
+        list(schedule),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

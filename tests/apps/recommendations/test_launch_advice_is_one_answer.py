@@ -169,6 +169,17 @@ def test_moving_data_and_rework_are_lines_of_their_own(market: datetime) -> None
     assert float(east["rework_cost"]) == pytest.approx(float(east["compute_cost"]) * share, rel=1e-6)
 
 
+def test_repeating_work_gets_a_fixed_local_start(market: datetime, capsys: Capture, program: Client) -> None:
+    repeat = {"repeat": "daily", "done_by": "08:00", "timezone": "Europe/Berlin"}
+    by_verb = verb(capsys, "advise_launch", *words(market, slack_hours=4, **repeat))
+    by_rest = post(program, "advice/launch", {**ASKED, "slack_hours": 4, **repeat, "at": market.isoformat()})
+    assert by_rest.json() == by_verb
+    assert by_verb["schedule"]["start"] == "20:00 Europe/Berlin"
+    assert "no other hour is worth it" in by_verb["schedule"]["sentence"]
+    with pytest.raises(WorkloadError, match="Give both"):
+        advise_launch(**ASKED, at=market, repeat="daily")
+
+
 @pytest.mark.parametrize(
     ("field", "changes", "words_"),
     [

@@ -15,7 +15,7 @@ FIELDS = (
     "hours", "types", "min_vcpu", "min_memory_gib", "gpu", "gpus", "provider", "regions", "zones",
     "home_zone", "count", "product", "earliest", "slack_hours", "deadline", "interruptible", "splittable",
     "checkpoint_minutes", "restart_minutes", "data_gib", "data_region", "discount_pct", "hazard_per_hour",
-    "at",
+    "at", "repeat", "done_by", "timezone",
 )  # fmt: skip
 
 
@@ -53,6 +53,8 @@ class Command(Verb):
         for one in document["excluded"]:
             place = " ".join(part for part in (one["type"], one["zone"] or one["region"]) if part)
             self.stdout.write(_("Not used: %(what)s, %(why)s") % {"what": place, "why": one["reason"]})
+        if document.get("schedule"):
+            self.stdout.write(document["schedule"]["sentence"])
         test = document["backtest"]
         if test["decisions"]:
             told = _(
@@ -108,4 +110,7 @@ def add_workload_arguments(parser: CommandParser) -> None:
     parser.add_argument("--data-gib", type=float)
     parser.add_argument("--data-region")
     parser.add_argument("--discount-pct", type=float, help=_("negotiated, on-demand only"))
+    parser.add_argument("--repeat", help=_("daily or weekdays like mon-fri: advise a fixed schedule too"))
+    parser.add_argument("--done-by", help=_("local time at which repeating work must be done, 08:00"))
+    parser.add_argument("--timezone", help=_("IANA zone of --done-by, for example Europe/Berlin"))
     parser.add_argument("--hazard-per-hour", type=float, help=_("measured interruptions an hour"))
