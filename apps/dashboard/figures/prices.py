@@ -13,8 +13,8 @@ from apps.dashboard.figures.template import (
     PHONE_HEIGHT,
     EndLabel,
     Figure,
-    annotations,
     base_layout,
+    end_labels,
     local_text,
     time_axis,
     value_axis,
@@ -54,10 +54,10 @@ def price_lines(
     ends = [(line, price) for line in lines if (price := _last(line)) is not None]
     wide = [EndLabel(f"{line.name} {fmt.hourly(p)}", p, line.text, line.strong) for line, p in ends]
     narrow = [EndLabel(line.short, p, line.text, line.strong) for line, p in ends]
-    layout["annotations"] = annotations(wide, low, high, HEIGHT)
+    layout["annotations"] = end_labels(wide, low, high, HEIGHT)
     phone = base_layout(right=76, height=PHONE_HEIGHT)
     phone["xaxis"] = time_axis(start, end, zone, lang, at_most=3)
-    phone["annotations"] = annotations(narrow, low, high, PHONE_HEIGHT)
+    phone["annotations"] = end_labels(narrow, low, high, PHONE_HEIGHT)
     return {"data": [_trace(line, zone) for line in lines], "layout": layout, "phone": phone}
 
 

@@ -89,7 +89,7 @@ def spread_labels(
     return list(zip(ordered, places, strict=True))
 
 
-def annotations(labels: Sequence[EndLabel], low: float, high: float, height: int) -> list[dict[str, Any]]:
+def end_labels(labels: Sequence[EndLabel], low: float, high: float, height: int) -> list[dict[str, Any]]:
     """plotly annotations for the right edge."""
     return [
         {

@@ -264,7 +264,7 @@ def grid_rows(doc: Doc) -> list[dict[str, Any]]:
     positive = [v for v in values if v >= NEAR_ZERO]
     half = (min(positive) + max(positive)) / 2 if positive else 0.0
     chosen = _chosen(doc)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for wait in sorted({w for w, _where in cells}):
         title = _("Start now") if wait == 0 else _("Wait up to %(hours)s h") % {"hours": fmt.hours(wait)}
         made = [

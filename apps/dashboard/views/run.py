@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -103,8 +104,8 @@ def _example(request: HttpRequest, known: Choices) -> QueryDict:
     book = loaded_book(
         provider="aws",
         regions=data.getlist("regions")[:1],
-        types=[data["types"]],
-        product=data["product"],
+        types=[str(data["types"])],
+        product=str(data["product"]),
         snapshots=freshness.snapshots_of(request),
     )
     zones = sorted(book.zone_names.get(key.zone, key.zone) for key in book.book.keys)
@@ -281,7 +282,7 @@ def _chart(
     wanted = list(dict.fromkeys((p["type"], p["zone"]) for p in [subject, *([home] if home else []), *spot]))[
         :CHART_LINES
     ]
-    facts = {}
+    facts: dict[tuple[str, str], market.ZoneRow] = {}
     for kind in kinds:
         chosen = [i for i, key in enumerate(loaded.book.keys) if key.instance_type == kind]
         made = market.market_facts(
@@ -327,7 +328,7 @@ def _chart(
 
 
 def _chart_title(
-    facts: dict[tuple[str, str], market.ZoneRow], subject: dict[str, Any], home: dict[str, Any] | None
+    facts: dict[tuple[str, str], market.ZoneRow], subject: Mapping[str, Any], home: Mapping[str, Any] | None
 ) -> str:
     here = facts.get((subject["type"], subject["zone"]))
     there = facts.get((home["type"], home["zone"])) if home else None

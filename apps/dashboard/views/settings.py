@@ -36,6 +36,7 @@ from apps.dashboard.forms import InviteForm, KeyForm, ProfileForm
 from apps.dashboard.views.home import YEAR
 
 AUDIT_A_PAGE = 50
+WORDS: dict[str, Any] = {scope.value: word for scope, word in SCOPE_WORDS.items()}
 SCOPES = [(scope.value, word) for scope, word in SCOPE_WORDS.items()]
 
 
@@ -70,8 +71,7 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
     if organisation is not None and context["may_keys"]:
         now = context["now"]
         context["keys"] = [
-            (key, key.state(now), [SCOPE_WORDS.get(s, s) for s in key.scopes])
-            for key in api_key_list(organisation)
+            (key, key.state(now), [WORDS.get(s, s) for s in key.scopes]) for key in api_key_list(organisation)
         ]
         context["active_keys"] = sum(state == "active" for _key, state, _words in context["keys"])
         context["key_form"] = KeyForm(scopes=SCOPES)
