@@ -10,7 +10,9 @@ Quirks the code below is built around:
 from __future__ import annotations
 
 import logging
+import os
 import random
+import threading
 import time
 import uuid
 import warnings
@@ -51,6 +53,8 @@ CATALOG_SCHEMA = "lake"
 # "lake" in ASCII: openers of one catalog take turns, so that two first starts do not race.
 _OPEN_LOCK = 0x6C616B65
 COMMIT_ATTEMPTS = 6
+# A plan takes 10 to 15 ms and is a list of a few dozen names.
+KEPT_PLANS = 256
 _TABLE_PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
@@ -76,6 +80,8 @@ class Lake:
         self._catalog = catalog
         self.warehouse = warehouse
         self.limits = limits
+        self._plans: dict[tuple[str, int, str], list[str]] = {}
+        self._plans_lock = threading.Lock()
 
     @classmethod
     def open(
@@ -146,7 +152,22 @@ class Lake:
         return found
 
     def files(self, table: str, snapshot_id: int, row_filter: BooleanExpression | None = None) -> list[str]:
-        """Data files of a snapshot that may hold rows of the filter, sorted. Raises SnapshotMissingError."""
+        """Data files of a snapshot that may hold rows of the filter, sorted. Raises SnapshotMissingError.
+
+        A snapshot never changes, so its plans are kept, until one of its files has expired.
+        """
+        key = (table, snapshot_id, repr(row_filter))
+        with self._plans_lock:
+            kept = self._plans.get(key)
+        if kept is None or not all(os.path.exists(file) for file in kept):
+            kept = self._plan(table, snapshot_id, row_filter)
+            with self._plans_lock:
+                self._plans[key] = kept
+                while len(self._plans) > KEPT_PLANS:
+                    self._plans.pop(next(iter(self._plans)))
+        return list(kept)
+
+    def _plan(self, table: str, snapshot_id: int, row_filter: BooleanExpression | None) -> list[str]:
         loaded = self._catalog.load_table(table)
         if loaded.snapshot_by_id(snapshot_id) is None:
             raise SnapshotMissingError(f"{table} has no snapshot {snapshot_id}")

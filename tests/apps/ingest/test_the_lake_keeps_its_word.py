@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -125,3 +125,15 @@ def test_a_failed_write_leaves_no_file(lake_folder: Path) -> None:
     assert list(lake_folder.rglob("*.parquet")) == []
     with pytest.raises(LakeError):
         lake.append(SPOT_CHANGES, rows("us-east-1"))
+
+
+def test_a_kept_plan_is_made_anew_when_a_file_has_gone(lake_folder: Path) -> None:
+    lake = selectors.lake()
+    first = lake.append(SPOT_CHANGES, rows("us-east-1", 1))
+    planned = lake.files(SPOT_CHANGES, first)
+    planned.append("a caller's own business")
+    assert lake.files(SPOT_CHANGES, first) == planned[:1]
+    lake.replace(SPOT_CHANGES, equals("region", "us-east-1"), rows("us-east-1", 9))
+    lake.expire(older_than=datetime.now(UTC) + timedelta(seconds=5), keep=set())
+    with pytest.raises(SnapshotMissingError):
+        lake.files(SPOT_CHANGES, first)
