@@ -62,7 +62,9 @@ def _piece_hours(hours: float, hazard: float, restart: float) -> float:
         return hours
     if exponent > 50.0:  # e**50 h: such a piece never ends, and exp would overflow soon after
         return math.inf
-    return math.expm1(exponent) * (1.0 / hazard + restart)
+    # The formula above with 1 / hazard multiplied out: for the smallest hazards 1 / hazard is no float.
+    lost = math.expm1(exponent)
+    return hours * (lost / exponent) + lost * restart
 
 
 def rework_hours(

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from finops.engine.rework import Hazard, hazard_from_band, measured_hazard, rework_hours
@@ -35,6 +35,12 @@ def test_a_piece_that_never_ends_is_infinite_not_an_overflow() -> None:
     assert rework_hours(2000, 1.0) == math.inf
 
 
+def test_a_hazard_next_to_nothing_means_next_to_no_rework() -> None:
+    # 1 / 5e-324 is no float; the rework is.
+    assert rework_hours(8, 5e-324, checkpoint_hours=1.0, restart_hours=2.0) == 0.0
+    assert rework_hours(1, 1e-300, restart_hours=0.0) == 0.0
+
+
 def test_the_band_becomes_interruptions_an_hour() -> None:
     hazard = hazard_from_band(0.05, 0.10, source="5-10%")
     assert hazard.expected == pytest.approx(-math.log(0.925) / 720)
@@ -63,6 +69,7 @@ def test_a_measured_hazard_has_no_band() -> None:
     restart=st.floats(0, 2),
     parts=st.integers(1, 20),
 )
+@example(hours=1.0, hazard=2.225073858507e-311, more=0.125, restart=0.0, parts=1)
 def test_more_hazard_and_fewer_checkpoints_never_mean_less_rework(
     hours: float, hazard: float, more: float, restart: float, parts: int
 ) -> None:
