@@ -44,6 +44,8 @@ _INSTANT = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,12}))?\s?(Z|z|UTC|[+-]\d\d(?::?\d\d)?)?", re.ASCII
 )
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+# A region becomes a folder of the lake, and places are choices on pages and in addresses.
+_PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,79}", re.ASCII)
 _HOURLY = frozenset({"", "hrs", "hr", "h", "hour", "hours", "1 hour", "instance-hour", "per hour"})
 _SCALE = 10**PRICE_DECIMALS
 _LIMIT = 10**PRICE_DIGITS
@@ -180,6 +182,9 @@ def _localise(moment: datetime, zone: ZoneInfo | None, shown: str) -> datetime:
 def _resolve(context: SpotContext, raw: dict[str, str]) -> tuple[str, ...]:
     facts = FACTS[context.provider]
     region, zone, zone_key = _place(context, raw) if facts.zoned else _regional(context, raw)
+    for name, place in (("region", region), ("zone", zone), ("zone", raw["zone_id"])):
+        if place and _PLACE.fullmatch(place) is None:
+            raise Reject(name, f"not a name of a {name}: {place[:60]!r}")
     kind = raw["instance_type"]
     if not kind:
         raise Reject("instance_type", "missing instance type")

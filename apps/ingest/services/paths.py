@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import uuid
@@ -31,7 +32,12 @@ def import_path_resolve(path: str) -> str:
         raise PathRefusedError(_("The path may not contain “..”."))
     pattern = next((i for i, part in enumerate(given.parts) if any(s in part for s in "*?[")), None)
     fixed = Path(*given.parts[:pattern]) if pattern is not None else given
-    real = fixed.resolve()
+    try:
+        real = fixed.resolve()
+    except (OSError, RuntimeError):  # up to Python 3.12; later ones give the link itself
+        real = fixed
+    if os.path.islink(real):
+        raise PathRefusedError(_("The links of this path lead in a circle."))
     if not any(real == root or root in real.parents for root in roots):
         raise PathRefusedError(_("The path is outside the folders that are open for imports."))
     rest = given.parts[pattern:] if pattern is not None else ()

@@ -81,6 +81,17 @@ def test_input_that_is_no_price_data_is_refused_and_changes_nothing(load: Load) 
     assert (selectors.lake().snapshot_ids(), changes(), known()) == before
 
 
+@pytest.mark.parametrize(
+    ("zone", "region"),
+    [("zz", "<script>alert(1)</script>"), ("zz", "../../up"), ("zz", "us-east-1\x1b"), ("<b>", "us-east-1")],
+)
+def test_what_is_no_name_of_a_place_never_becomes_one(zone: str, region: str, load: Load) -> None:
+    """A region is a folder of the lake and a choice on every page."""
+    run = load(answer(row("0.1", "2026-05-02T01:00:00Z", zone=zone)), region=region)
+    assert (run.stored, run.rejected) == (0, 1)
+    assert "not a name of a" in run.rejections.get().reason
+
+
 def test_a_path_that_is_not_there_is_refused(load: Load, tmp_path: Path) -> None:
     run = load(tmp_path / "nowhere")
     assert (run.state, run.error) == (RunState.REFUSED, "no such file, folder or pattern")
@@ -185,7 +196,9 @@ def test_a_path_is_taken_only_below_the_open_folders(settings: Any, tmp_path: Pa
     settings.IMPORT_ROOTS = [str(root)]
     assert services.import_path_resolve(str(root / "deep" / "a.json")) == str(root / "deep" / "a.json")
     assert services.import_path_resolve(str(root / "deep" / "*.json")) == str(root / "deep" / "*.json")
-    for outside in ("deep/a.json", f"{root}/../secret.json", str(root / "link.json"), f"{root}/l*.json", "/"):
+    (root / "loop").symlink_to(root / "loop")
+    bad = ("deep/a.json", f"{root}/../secret.json", str(root / "link.json"), f"{root}/l*.json", "/")
+    for outside in (*bad, str(root / "loop"), f"{root}/loop/*", f"/{'a' * 900}"):
         with pytest.raises(services.PathRefusedError):
             services.import_path_resolve(outside)
 
