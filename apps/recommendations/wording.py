@@ -13,6 +13,8 @@ from finops.engine.places import Excluded
 from finops.engine.plans import ON_DEMAND, Plan, Reason
 from finops.engine.series import from_us
 
+# A saving of time below this is called nothing, as in the flexibility grid.
+WORTH_PCT = 0.5
 NARROW_SPACE, MINUS = "\u202f", "\u2212"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -52,7 +54,6 @@ def plan_reason(plan: Plan) -> str:
         "on demand cheapest": _("On demand is the cheapest that is allowed and known"),
         "may be interrupted": _("Spot may be interrupted and this work may not"),
         "wait": _("Waiting for this start has saved money on the loaded history"),
-        "no window": _("No window: waiting saved %(saving_pct)s in the back-test"),
     }
     code = plan.reason.code
     if code == "cheapest" and not values:
@@ -69,8 +70,12 @@ def _no_window(reason: Reason) -> str:
     if not isinstance(saving, float):
         return _("No window: there is too little history to test waiting")
     if saving < 0:
-        return _("No window: waiting lost %(lost)s in the back-test") % {"lost": percent(-saving)}
-    return _("No window: waiting saved %(saving)s on average in the back-test") % {"saving": percent(saving)}
+        return _("No window: waiting by the calendar lost %(lost)s in the back-test") % {
+            "lost": percent(-saving)
+        }
+    return _("No window: waiting by the calendar saved %(saving)s on average in the back-test") % {
+        "saving": percent(saving)
+    }
 
 
 def excluded_reason(one: Excluded, names: Mapping[str, str]) -> str:
@@ -93,8 +98,7 @@ def sentence(advice: Advice, names: Mapping[str, str]) -> str:
     best = advice.best
     if best is None:
         return ""
-    parts = [_waiting(advice)] if advice.verdict == "now" else []
-    parts.append(_move(advice, best, names))
+    parts = [waiting(advice), _move(advice, best, names)]
     parts += _assumptions(advice, names)
     return " ".join(part for part in parts if part)
 
@@ -117,12 +121,18 @@ def _cannot_judge(advice: Advice) -> str:
     return f"{text} " + _("Load prices, or choose another time.")
 
 
-def _waiting(advice: Advice) -> str:
-    if not advice.workload.slack_us or not advice.workload.interruptible:
+def waiting(advice: Advice) -> str:
+    """Why the start is now, with what the launch rule's waits were worth at home; "" where nothing may wait.
+
+    Where they were worth something the rule has no reason for one at this time, which is another sentence.
+    """
+    if advice.verdict != "now" or advice.reason.code != "no window" or not advice.workload.interruptible:
         return ""
     saving = advice.waiting.saving_pct
     if saving is None:
         return _("Waiting cannot be judged: there is too little history.")
+    if saving >= WORTH_PCT:
+        return _("No reason to wait now; waiting saved %(saving)s on average.") % {"saving": percent(saving)}
     return _("Waiting is not worth it: %(saving)s.") % {"saving": percent(saving)}
 
 

@@ -61,7 +61,7 @@ class Backtest:
 @dataclass(frozen=True)
 class Advice:
     """The answer with its evidence. `home` None: `home_reason` says why, and `zone_now` is what is
-    compared.
+    compared. `waiting`: the launch rule on the past with the slack and no freedom of place.
     """
 
     workload: Workload
@@ -90,8 +90,8 @@ def advise(
 ) -> Advice:
     """Ranked plans for `workload` in `market`, with the walk-forward evidence of `rule`.
 
-    `rule` is the launch rule over many decision times, as the back-test quotes it; `wait_rule` waits
-    whenever its forecast is lower, and is quoted as what waiting is worth.
+    `rule` is the launch rule over many decision times: the verdict, the grid and what waiting is said to be
+    worth all rest on it. `wait_rule` waits whenever its forecast is lower; it is shown as a rival.
     """
     forecaster = Forecaster.at(
         market.book, at_us=workload.at_us, start_us=workload.earliest_us, length_us=workload.length_us
@@ -108,7 +108,6 @@ def advise(
     kept = _keep(ranked)
     compared = [desk.compare(plan, home, zone_now) for plan in kept]
     walked = _walk(desk)
-    waiting = _waiting(desk, walked, wait_rule)
     verdict, why = _verdict(desk, compared)
     return Advice(
         workload=workload,
@@ -117,10 +116,10 @@ def advise(
         home=home,
         home_reason=places.home_reason,
         zone_now=zone_now,
-        plans=_explain(compared, workload, home, waiting),
+        plans=_explain(compared, workload, home, _waiting(desk, walked, wait_rule)),
         left_out=len(ranked) - len(kept),
         excluded=places.excluded + never,
-        waiting=waiting,
+        waiting=_waiting(desk, walked, rule),
         flexibility=_grid(desk, walked, rule),
         backtest=_backtest(desk, walked, rule, wait_rule),
         currency=places.currency,
@@ -366,24 +365,25 @@ def _verdict(desk: _Desk, plans: Sequence[Plan]) -> tuple[Verdict, Reason]:
         return "cannot judge", Reason("no spot price")
     if best.start_us > w.earliest_us:
         return "wait", Reason("window")
-    return "now", Reason("no window" if w.slack_us else "no slack")
+    return "now", Reason("no window" if w.slack_us >= US_PER_HOUR else "no slack")
 
 
 def _explain(
-    plans: Sequence[Plan], workload: Workload, home: Plan | None, waiting: Result
+    plans: Sequence[Plan], workload: Workload, home: Plan | None, calendar: Result
 ) -> tuple[Plan, ...]:
     best = next((plan for plan in plans if plan.rank == 1), None)
-    return tuple(replace(plan, reason=_reason(plan, workload, home, best, waiting)) for plan in plans)
+    return tuple(replace(plan, reason=_reason(plan, workload, home, best, calendar)) for plan in plans)
 
 
-def _reason(plan: Plan, workload: Workload, home: Plan | None, best: Plan | None, waiting: Result) -> Reason:
+def _reason(plan: Plan, workload: Workload, home: Plan | None, best: Plan | None, calendar: Result) -> Reason:
+    """Why a plan stands where it does; `calendar`: the back-test of the rule behind the unranked wait."""
     dearer = 0.0 if best is None else (plan.cost / best.cost - 1) * 100
     at_home = home is not None and plan.series == home.series
     if plan.start_us > workload.earliest_us:
         if plan.rank is not None:
             return Reason("wait")
         return Reason(
-            "no window", (("saving_pct", waiting.saving_pct),) if waiting.saving_pct is not None else ()
+            "no window", (("saving_pct", calendar.saving_pct),) if calendar.saving_pct is not None else ()
         )
     if plan.market == SPOT and not workload.interruptible:
         return Reason("may be interrupted")
@@ -427,11 +427,11 @@ def _walk(desk: _Desk) -> Walk:
     )
 
 
-def _waiting(desk: _Desk, walked: Walk, wait_rule: Chooser) -> Result:
-    """What waiting alone was worth: the calendar's best hour in the same place, against starting at once."""
+def _waiting(desk: _Desk, walked: Walk, rule: Chooser) -> Result:
+    """What waiting alone was worth by a rule: staying at home with the slack, against starting at once."""
     if desk.workload.slack_us < US_PER_HOUR:
         return Result(0)
-    return evaluate(desk.forecaster.past, walked, _base(desk), wait_rule, slack_us=desk.workload.slack_us)
+    return evaluate(desk.forecaster.past, walked, _base(desk), rule, slack_us=desk.workload.slack_us)
 
 
 def _grid(desk: _Desk, walked: Walk, rule: Chooser) -> tuple[Cell, ...]:

@@ -2,7 +2,7 @@
 
 For each lead of whole hours the forecast is the price standing now times the mean, over the last four weeks
 at this hour of the week, of (cost of the run started that lead later) / (price then standing, held). It is
-the dull rival of any cleverer rule, and what "waiting" is said to be worth.
+the dull rival of the launch rule.
 """
 
 from __future__ import annotations

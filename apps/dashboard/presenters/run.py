@@ -81,14 +81,7 @@ def best_plan(doc: Doc) -> Doc | None:
     return next((plan for plan in doc.get("plans", ()) if plan.get("rank") == 1), None)
 
 
-def waiting_pct(doc: Doc, slack_hours: float) -> Decimal | None:
-    """What waiting at home is worth in the back-test; None where it cannot be told."""
-    if slack_hours <= 0:
-        return None
-    return _number((doc.get("waiting") or {}).get("saving_pct"))
-
-
-def heading(doc: Doc, *, slack_hours: float, zone: tzinfo) -> str:
+def heading(doc: Doc, *, zone: tzinfo) -> str:
     """The answer in at most 90 characters; the figure in [[ ]]."""
     best, home = best_plan(doc), doc.get("home")
     if doc.get("verdict") == "cannot judge" or best is None:
@@ -104,14 +97,8 @@ def heading(doc: Doc, *, slack_hours: float, zone: tzinfo) -> str:
         return _("Wait until %(when)s, %(place)s: saves [[%(saving)s]].") % {
             "when": when, "place": place, "saving": fmt.percent(saving, lang()),
         }  # fmt: skip
-    wait = waiting_pct(doc, slack_hours)
-    lead = (
-        _("Waiting is not worth it: %(wait)s.") % {"wait": fmt.percent(wait, lang())}
-        if wait is not None
-        else _("No window.")
-        if slack_hours > 0
-        else _("Start now.")
-    )
+    # The document's own words: page, API and command line never tell two figures of waiting.
+    lead = str((doc.get("waiting") or {}).get("sentence") or _("Start now."))
     cost = fmt.money(best["cost"], best.get("currency", "USD"))
     if home is None or saving is None:
         return joined(lead, _("%(place)s now costs [[%(cost)s]].") % {"place": place, "cost": cost})

@@ -190,7 +190,7 @@ def _context(
         "moment": moment,
         "asked": asked,
         "eyebrow": _eyebrow(question),
-        "heading": words.heading(document, slack_hours=_slack(question, at), zone=zone),
+        "heading": words.heading(document, zone=zone),
         "lead": words.lead(document),
         "strip": _strip(question, at, zone),
         "plans_title": words.plans_title(document),

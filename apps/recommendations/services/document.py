@@ -116,7 +116,10 @@ def advice_document(
             }
             for one in advice.excluded
         ],
-        "waiting": result_document(advice.waiting, advice.workload.count),
+        "waiting": {
+            **result_document(advice.waiting, advice.workload.count),
+            "sentence": wording.waiting(advice),
+        },
         "flexibility": [
             {
                 "wait_hours": cell.wait_hours,

@@ -131,6 +131,39 @@ def test_run_says_what_the_service_says(sign_in: SignIn, loaded: IngestRun) -> N
     assert [row[cost] for row in table[1:]] == [plan["cost"] for plan in document["plans"]]
 
 
+def test_page_verb_and_rest_tell_one_figure_of_waiting(
+    sign_in: SignIn, loaded: IngestRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from django.core.management import call_command
+
+    asked = {
+        "hours": 8, "types": ["m5.large"], "regions": ["us-east-1", "us-west-2"], "home_zone": "us-east-1b",
+        "slack_hours": 24, "product": "Linux/UNIX", "at": "2020-02-10T00:00:00Z",
+    }  # fmt: skip
+    words = [
+        word
+        for name, value in asked.items()
+        for word in (
+            f"--{name.replace('_', '-')}",
+            ",".join(value) if isinstance(value, list) else str(value),
+        )
+    ]
+    browser = sign_in("engineer")
+    rest = browser.post("/api/v1/advice/launch", json.dumps(asked), content_type="application/json").json()
+    page = browser.get(RUN)
+    cache.clear()
+    capsys.readouterr()
+    call_command("advise_launch", *words, "--json")
+    assert json.loads(capsys.readouterr().out) == rest
+
+    said = rest["waiting"]["sentence"]
+    assert rest["sentence"].startswith(said)
+    assert h1(page).startswith(said)
+    (stay,) = (c for c in rest["flexibility"] if (c["wait_hours"], c["where"]) == (24, "home"))
+    assert stay["saving_pct"] == rest["waiting"]["saving_pct"]
+    assert said == f"Waiting is not worth it: {stay['saving_pct']:.1f}\u202f%."
+
+
 def test_run_names_each_entry_that_has_to_change(sign_in: SignIn, loaded: IngestRun) -> None:
     response = sign_in("viewer").get("/run/?hours=0&types=m5.large&gpu=V100")
     assert response.status_code == 422
