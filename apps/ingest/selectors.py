@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from datetime import datetime, timedelta
 from urllib.parse import quote, urlencode
 
 from django.conf import settings
@@ -11,8 +12,11 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Organisation
-from apps.ingest.models import IngestRun, RunState
+from apps.ingest.models import IngestRun, RunKind, RunState
 from finops.lake import Lake
+
+# A run waits longer only behind others or because its message is gone; handed out twice it is done once.
+WAITS_LONG = timedelta(minutes=3)
 
 _lakes: dict[tuple[int, str, str], Lake] = {}
 _lock = threading.Lock()
@@ -51,6 +55,14 @@ def newest_finished_run() -> IngestRun | None:
     """The run whose snapshots everybody reads."""
     finished = IngestRun.objects.filter(state=RunState.FINISHED).exclude(snapshots={})
     return finished.order_by("-finished_at", "-pk").first()
+
+
+def runs_forgotten(*, now: datetime) -> list[int]:
+    """Ids of the runs of files that wait for a worker longer than a message takes, oldest first."""
+    waiting = IngestRun.objects.filter(
+        state=RunState.QUEUED, kind__in=(RunKind.FILES, RunKind.UPLOAD), queued_at__lt=now - WAITS_LONG
+    )
+    return list(waiting.order_by("pk").values_list("pk", flat=True))
 
 
 def current_snapshots() -> dict[str, int]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import structlog
 from celery import shared_task
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
-from apps.ingest import services
+from apps.ingest import selectors, services
 from apps.ingest.models import Feed
 from apps.ingest.services import live
 from finops.providers.base import TransientError
+
+log = structlog.get_logger(__name__)
 
 
 @shared_task(name="ingest.run_execute", acks_late=True)
@@ -17,10 +21,21 @@ def ingest_run_execute(run_id: int) -> None:
     services.ingest_run_execute(run_id=run_id)
 
 
+def ingest_run_hand_out(run_id: int) -> None:
+    """Give a waiting run to a worker; with the broker out of reach it waits for `ingest_runs_reconcile`."""
+    try:
+        ingest_run_execute.delay(run_id)
+    except OperationalError as error:
+        log.warning("ingest_run_not_handed_out", run=run_id, error=str(error))
+
+
 @shared_task(name="ingest.runs_reconcile")
 def ingest_runs_reconcile() -> None:
-    """End runs whose worker is gone."""
-    services.runs_reconcile(now=timezone.now())
+    """End runs whose worker is gone; hand out again what the broker never got or lost."""
+    now = timezone.now()
+    services.runs_reconcile(now=now)
+    for run_id in selectors.runs_forgotten(now=now):
+        ingest_run_hand_out(run_id)
 
 
 @shared_task(name="ingest.lake_upkeep")

@@ -169,6 +169,9 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A broker that does not answer must not hold up whoever hands out a task: waiting work is handed out later.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 3, "socket_timeout": 5}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2}
 CELERY_TIMEZONE = "UTC"
 # Writes beat's heartbeat on each turn of its loop, which sleeps no longer than this.
 CELERY_BEAT_SCHEDULER = "apps.api.heartbeat.HeartbeatScheduler"

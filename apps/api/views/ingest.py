@@ -24,7 +24,7 @@ from apps.ingest.services import (
     ingest_run_create,
     upload_store,
 )
-from apps.ingest.tasks import ingest_run_execute
+from apps.ingest.tasks import ingest_run_hand_out
 from finops.providers.files import FORMATS
 
 
@@ -134,7 +134,7 @@ class LoadPrices(UploadView):
                 target=run,
                 after={"source": source, "kind": kind},
             )
-            transaction.on_commit(lambda: ingest_run_execute.delay(run.pk))
+            transaction.on_commit(lambda: ingest_run_hand_out(run.pk))
         return self.answer(run)
 
     def _source(self) -> tuple[str, str, RunKind]:

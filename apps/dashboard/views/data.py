@@ -32,7 +32,7 @@ from apps.ingest.selectors import runs_visible
 from apps.ingest.services.imports import ImportOptions, ingest_run_create
 from apps.ingest.services.live import feed_create
 from apps.ingest.services.paths import PathRefusedError, import_path_resolve, upload_store
-from apps.ingest.tasks import ingest_run_execute
+from apps.ingest.tasks import ingest_run_hand_out
 from finops.providers.aws.permissions import policy
 from finops.text.csv_cells import Column, csv_lines
 
@@ -209,7 +209,7 @@ def _queue(request: HttpRequest, *, source: str, location: str, kind: str, regio
         organisation=_asked(request).organisation,
         user=_asked(request).user,
     )
-    transaction.on_commit(lambda: ingest_run_execute.delay(run.pk))
+    transaction.on_commit(lambda: ingest_run_hand_out(run.pk))
     return run
 
 

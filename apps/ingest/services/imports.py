@@ -107,11 +107,11 @@ def ingest_run_execute(*, run_id: int, listener: Listener | None = None) -> Inge
         return FileSource(run.location, spot_context(run.provider, options), form=options.format)
 
     ranges = {merge.ANY_REGION: (options.request_start, options.request_end)}
-    try:
-        return _execute(run, open_source, ranges, listener)
-    finally:
-        if run.kind == RunKind.UPLOAD:
-            upload_discard(run.location)
+    run = _execute(run, open_source, ranges, listener)
+    # Handed out a second time it may still be read by who was first.
+    if run.kind == RunKind.UPLOAD and run.is_over:
+        upload_discard(run.location)
+    return run
 
 
 def prices_import(*, listener: Listener | None = None, **given: Any) -> IngestRun:

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from apps.ingest import locks, selectors
 from apps.ingest.models import IngestRun, RunKind, RunState
 from apps.ingest.services.imports import lake_reconcile
+from apps.ingest.services.paths import upload_discard
 from finops.lake import SPOT_CHANGES
 
 # A run writes its heartbeat every second while it reads; a lock that is free for longer means its worker is
@@ -30,12 +31,15 @@ def runs_reconcile(*, now: datetime) -> int:
     for run in IngestRun.objects.filter(state=RunState.RUNNING, heartbeat_at__lt=now - SILENT):
         with locks.run_lock(run.pk) as free:
             if free:
-                ended += IngestRun.objects.filter(pk=run.pk, state=RunState.RUNNING).update(
+                gone = IngestRun.objects.filter(pk=run.pk, state=RunState.RUNNING).update(
                     state=RunState.FAILED,
                     phase="",
                     finished_at=Now(),
                     error="the process that did this run ended before it was done; nothing of it was stored",
                 )
+                if gone and run.kind == RunKind.UPLOAD:
+                    upload_discard(run.location)
+                ended += gone
     with locks.import_lock():
         lake_reconcile()
     return ended

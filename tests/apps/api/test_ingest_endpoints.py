@@ -21,7 +21,7 @@ Make = Callable[..., Client]
 @pytest.fixture
 def queued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ids: list[int] = []
-    monkeypatch.setattr("apps.api.views.ingest.ingest_run_execute.delay", ids.append)
+    monkeypatch.setattr("apps.ingest.tasks.ingest_run_execute.delay", ids.append)
     return ids
 
 

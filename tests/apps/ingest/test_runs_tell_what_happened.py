@@ -17,6 +17,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import IntegrityError, connection, transaction
+from kombu.exceptions import OperationalError
 
 from apps.ingest import locks, merge, selectors, services, tasks
 from apps.ingest.models import IngestRun, RunKind, RunState
@@ -175,6 +176,42 @@ def test_an_upload_is_removed_after_its_run(lake_folder: Path, settings: Any, tm
     run = services.ingest_run_create(source=shown, location=path, kind=RunKind.UPLOAD)
     assert services.ingest_run_execute(run_id=run.pk).stored == 2
     assert list((tmp_path / "home" / "uploads").iterdir()) == []
+
+
+def test_a_run_that_the_broker_never_got_is_handed_out_later(
+    lake_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(GOOD)
+    run = services.ingest_run_create(source=str(path))
+
+    def unreachable(_: int) -> None:
+        raise OperationalError("no broker")
+
+    monkeypatch.setattr(tasks.ingest_run_execute, "delay", unreachable)
+    tasks.ingest_run_hand_out(run.pk)
+    run.refresh_from_db()
+    assert run.state == RunState.QUEUED
+    handed: list[int] = []
+    monkeypatch.setattr(tasks.ingest_run_execute, "delay", handed.append)
+    tasks.ingest_runs_reconcile()
+    assert handed == []
+    IngestRun.objects.filter(pk=run.pk).update(queued_at=run.queued_at - timedelta(minutes=4))
+    tasks.ingest_runs_reconcile()
+    assert handed == [run.pk]
+
+
+def test_a_second_hand_out_leaves_the_upload_to_the_first(
+    lake_folder: Path, settings: Any, tmp_path: Path
+) -> None:
+    settings.OFFPEAK_HOME = tmp_path
+    name, location = services.upload_store(name="p.json", chunks=[GOOD.encode()])
+    run = services.ingest_run_create(source=name, location=location, kind=RunKind.UPLOAD)
+    IngestRun.objects.filter(pk=run.pk).update(state=RunState.RUNNING, started_at=NOW, heartbeat_at=NOW)
+    services.ingest_run_execute(run_id=run.pk)
+    assert Path(location).exists()
+    assert services.runs_reconcile(now=NOW + timedelta(minutes=1)) == 1
+    assert not Path(location).exists()
 
 
 def test_an_upload_that_is_too_large_leaves_nothing(settings: Any, tmp_path: Path) -> None:
