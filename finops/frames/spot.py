@@ -83,6 +83,8 @@ def _convert(column: pa.Array, wanted: pa.Field) -> pa.Array:
 
 
 def _check_label(column: pa.DictionaryArray, name: str) -> None:
-    for text in column.dictionary.to_pylist():
+    # Rejected rows leave their labels in the dictionary: only those that a row still points at count.
+    used = column.dictionary.take(column.indices.unique())
+    for text in used.to_pylist():
         if text is None or text != text.strip() or (not text and name not in MAY_BE_EMPTY):
             raise FrameError(f"{name} holds {text!r}")

@@ -341,10 +341,10 @@ def _rejections_store(run: IngestRun, rejections: list[Rejection], kind: str) ->
             RejectedRow(
                 run=run,
                 kind=kind,
-                file=r.file[:1000],
+                file=_storable(r.file)[:1000],
                 row=r.row,
-                field=r.field[:100],
-                reason=_storable(r.reason),
+                field=_storable(r.field)[:100],
+                reason=_storable(r.reason) or "not a price",
             )
             for r in rejections
         ),
@@ -353,8 +353,8 @@ def _rejections_store(run: IngestRun, rejections: list[Rejection], kind: str) ->
 
 
 def _storable(text: str) -> str:
-    """PostgreSQL's text holds no zero byte."""
-    return text.replace("\x00", "�") or "not a price"
+    """PostgreSQL's text holds no zero byte, and no half characters as file names in other encodings give."""
+    return text.replace("\x00", "�").encode("utf-8", "replace").decode()
 
 
 def _iso(moment: datetime) -> str:

@@ -12,6 +12,7 @@ import glob
 import gzip
 import io
 import lzma
+import os
 import tarfile
 import tempfile
 import zipfile
@@ -214,6 +215,12 @@ class Walk:
                     content = cast(IO[bytes], archive.extractfile(member))
                     inner = _piped(content.read, _no_count, "tar member")
                     yield from self._unwrap(shown, inner, depth=depth + 1, alone=False)
+            # tarfile takes a header that is cut short for the end.
+            while stream.read(CHUNK):
+                pass
+            size = cast(_Pipe, stream.raw).position
+            if size % tarfile.BLOCKSIZE:
+                raise UnreadableError(f"cut short after {size} bytes")
         except (UnreadableError, *_BROKEN) as error:
             yield Entry(name, None, f"archive broken at {last}: {error}")
 
@@ -265,10 +272,14 @@ def _unsafe(name: str) -> str | None:
 def _top_files(path: str) -> list[tuple[str, Path]]:
     """(name to show, path) of a file, of a folder's files (dot files left out), or of a glob's."""
     given = Path(path)
-    if given.is_file():
-        return [(given.name, given)]
-    if given.is_dir():
-        return _in_folder(given, "")
+    try:
+        if given.is_file():
+            # A link that the operator names is followed; one found inside a folder is not.
+            return [(given.name, given.resolve())]
+        if given.is_dir():
+            return _in_folder(given, "")
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror}") from error
     if any(sign in path for sign in "*?["):
         found: list[tuple[str, Path]] = []
         for match in sorted(glob.glob(path, recursive=True)):
@@ -280,10 +291,16 @@ def _top_files(path: str) -> list[tuple[str, Path]]:
 
 
 def _in_folder(folder: Path, prefix: str) -> list[tuple[str, Path]]:
+    """Raises UnreadableError for a folder that cannot be listed: half of a delivery is no delivery."""
+
+    def stop(error: OSError) -> None:
+        raise UnreadableError(f"folder {error.filename} cannot be read: {error.strerror}") from error
+
     found = []
-    for file in sorted(folder.rglob("*")):
-        relative = file.relative_to(folder)
-        hidden = any(part.startswith(".") for part in relative.parts)
-        if not hidden and (file.is_file() or file.is_symlink()):
-            found.append((f"{prefix}{relative.as_posix()}", file))
-    return found
+    for root, folders, names in os.walk(folder, onerror=stop):
+        links = [name for name in folders if Path(root, name).is_symlink()]
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for file in (Path(root, name) for name in (*names, *links) if not name.startswith(".")):
+            if file.is_file() or file.is_symlink():
+                found.append((f"{prefix}{file.relative_to(folder).as_posix()}", file))
+    return sorted(found, key=lambda entry: entry[1])

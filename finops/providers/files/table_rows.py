@@ -107,7 +107,12 @@ def _layout(first: str, context: SpotContext) -> _Layout:
         return _Layout("\t", _CLI, Mapped({c: c for c in _CLI}))
     best: tuple[int, str, list[str]] = (0, ",", [])
     for delimiter in DELIMITERS:
-        names = next(csv.reader([first], delimiter=delimiter), [])
+        try:
+            names = next(csv.reader([first], delimiter=delimiter), [])
+        except csv.Error as error:
+            raise UnreadableError(
+                f"no price data: the first line {first[:80]!r} is no header: {error}"
+            ) from error
         best = max(best, (recognised(names), delimiter, names), key=lambda found: found[0])
     known, delimiter, names = best
     if not known:

@@ -19,6 +19,8 @@ from apps.ingest.reports import runs_report
 from finops.providers.files import FORMATS
 
 REFUSED = 3
+# As long as the run's row takes.
+LONGEST_PATH = 1000
 
 
 def _moment(text: str) -> datetime:
@@ -29,6 +31,15 @@ def _moment(text: str) -> datetime:
     if moment.tzinfo is None:
         raise CommandError(f"a time needs an offset, such as {text}Z", returncode=2)
     return moment.astimezone(UTC)
+
+
+def _is_text(path: str) -> bool:
+    """Whether every byte of the name was a character: others come in as half characters."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _zone(text: str) -> str:
@@ -71,6 +82,13 @@ class Command(BaseCommand):
         )
         if options.request_start and options.request_end and options.request_start >= options.request_end:
             raise CommandError("the request's start is not before its end", returncode=2)
+        for path in given["paths"]:
+            if len(path) > LONGEST_PATH or not _is_text(path):
+                raise CommandError(
+                    f"not a path that can be recorded (over {LONGEST_PATH} characters, or not UTF-8): "
+                    f"{path[:200]!a}",
+                    returncode=2,
+                )
         runs = [
             services.prices_import(
                 source=path, provider=given["provider"], options=options, listener=self._show(path)

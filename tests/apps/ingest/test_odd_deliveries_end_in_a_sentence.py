@@ -1,0 +1,111 @@
+"""Deliveries that once ended as an error of ours: each is read, or refused with a reason."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from apps.ingest.models import IngestRun, RunState
+from finops.providers.files import archives
+from tests.apps.ingest.conftest import changes
+from tests.support.spot import answer, row
+
+Load = Callable[..., IngestRun]
+AT = "2026-05-02T01:00:00Z"
+HEAD = "Timestamp,AvailabilityZone,InstanceType,ProductDescription,SpotPrice"
+GOOD = f"{HEAD}\n{AT},us-east-1a,m5.large,Linux/UNIX,0.05\n"
+
+
+def test_a_row_without_a_zone_is_one_rejection_beside_good_rows(load: Load) -> None:
+    run = load(GOOD + f"{AT},,m5.large,Linux/UNIX,0.06\n", "prices.csv")
+    assert (run.state, run.rows_read, run.stored, run.rejected) == (RunState.FINISHED, 2, 1, 1)
+    rejection = run.rejections.get()
+    assert (rejection.row, rejection.reason) == (2, "missing zone")
+
+
+def test_a_row_of_another_region_is_one_rejection_beside_good_rows(load: Load) -> None:
+    run = load(
+        answer(row("0.1", AT), row("0.2", AT, zone="eu-west-1a"), row("0.3", AT, kind="")), region="us-east-1"
+    )
+    assert (run.state, run.stored, run.rejected) == (RunState.FINISHED, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [(GOOD.replace("\n", "\r"), "new-line character"), ("Timestamp" + "x" * (1 << 18), "field larger")],
+)
+def test_a_first_line_that_is_no_header_refuses_the_file(text: str, reason: str, load: Load) -> None:
+    run = load(text, "prices.csv")
+    assert run.state == RunState.REFUSED
+    assert reason in run.rejections.get().reason
+
+
+def test_names_that_are_no_text_are_recorded_with_a_mark(load: Load, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "good.csv").write_text(GOOD)
+    Path(os.fsdecode(os.fsencode(folder) + b"/x\xff.csv")).write_text("junk\n")
+    run = load(folder)
+    assert (run.state, run.stored, run.rejected) == (RunState.FINISHED, 1, 1)
+    assert run.rejections.get().file == "x?.csv"
+
+
+def test_utf_32_is_not_an_error_of_ours(load: Load) -> None:
+    """Its mark begins like that of UTF-16, and every column name then holds zero bytes."""
+    run = load(GOOD.encode("utf-32"), "prices.csv")
+    assert (run.state == RunState.FAILED, run.stored) == (False, 0)
+    assert run.rejected >= 1
+
+
+def test_a_tar_cut_in_a_header_says_so(load: Load) -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name in ("a.csv", "b.csv"):
+            member = tarfile.TarInfo(name)
+            member.size = len(GOOD)
+            archive.addfile(member, io.BytesIO(GOOD.encode()))
+    assert load(out.getvalue(), "whole.tar").rejected == 0
+    run = load(out.getvalue()[: 1024 + 200], "cut.tar")
+    assert (run.rejected, run.files_rejected) == (1, 1)
+    assert "cut short after 1224 bytes" in run.rejections.get().reason
+
+
+def test_a_link_that_is_named_is_followed(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "real.csv").write_text(GOOD)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    assert load(tmp_path / "link.csv").stored == 1
+    assert len(changes()) == 1
+
+
+def test_a_folder_that_cannot_be_listed_refuses_the_delivery(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "good.csv").write_text(GOOD)
+
+    def walk(folder: Path, onerror: Callable[[OSError], None]) -> list[object]:
+        onerror(PermissionError(13, "Permission denied", str(folder)))
+        return []
+
+    monkeypatch.setattr(archives.os, "walk", walk)
+    run = load(tmp_path)
+    assert run.state == RunState.REFUSED
+    assert "Permission denied" in run.error
+
+
+def test_a_name_too_long_for_the_system_is_refused(load: Load, tmp_path: Path) -> None:
+    run = load(tmp_path / ("x" * 300))
+    assert (run.state, run.error) == (RunState.REFUSED, "cannot be read: File name too long")
+
+
+@pytest.mark.parametrize("path", ["d/" * 600, "b\udcff.csv"])
+def test_a_path_that_cannot_be_recorded_is_wrong_usage(path: str, db: None) -> None:
+    with pytest.raises(CommandError, match="not a path that can be recorded") as caught:
+        call_command("import_prices", path, "--json")
+    assert caught.value.returncode == 2
