@@ -9,9 +9,10 @@ from apps.dashboard.caching import DAY, cache_key, kept
 from apps.ingest.selectors import lake
 from finops.lake import SPOT_CHANGES, SPOT_KNOWN
 
+# A single observation is known for no length of time: a place or type of nothing else answers no question.
 _CHOICES = (
     "SELECT provider, region, instance_type, product, count(*), count(DISTINCT zone_key) "  # noqa: S608
-    f"FROM {SPOT_CHANGES} GROUP BY ALL"
+    f"FROM {SPOT_CHANGES} SEMI JOIN {SPOT_KNOWN} USING (provider, region, instance_type) GROUP BY ALL"
 )
 # Regions end at different minutes: the common end is the last instant at which each of them has a price.
 _RANGE = (

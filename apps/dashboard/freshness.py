@@ -19,6 +19,7 @@ from apps.dashboard import format as fmt
 from apps.dashboard.catalogue import Choices, choices
 from apps.ingest.models import IngestRun, RunState
 from apps.ingest.selectors import current_snapshots
+from finops.engine.workload import FIRST, LAST
 
 FRESH = timedelta(hours=1)  # a live feed is polled more often than that
 LIVE = timedelta(hours=24)  # later than this after the newest price, "now" means nothing
@@ -76,12 +77,14 @@ def state_of(request: HttpRequest) -> str:
 
 
 def parse_at(text: str) -> datetime | None:
-    """An instant from the address, UTC where it names no offset; None when it is none."""
+    """An instant from the address, UTC where it names no offset; None when it is none that prices have."""
     try:
         found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
         return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    return found.astimezone(UTC) if FIRST <= found <= LAST else None
 
 
 def moment_of(request: HttpRequest, now: datetime | None = None) -> Moment | None:

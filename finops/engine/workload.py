@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from finops.engine.series import Ints, PriceBook, SeriesKey, hours_to_us, to_us
 
 MAX_HOURS = 24 * 92  # the feed keeps 90 days: a longer run cannot be tested on it
 MAX_SLACK_HOURS = 24 * 31
+# Spot prices began in 2009; past 2100 somebody mistyped, and the calendar's own end would soon be reached.
+FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+MAX_CHECKPOINT_MINUTES = 60 * MAX_HOURS
 
 
 class WorkloadError(ValueError):
@@ -118,6 +121,8 @@ def _check_times(w: Workload) -> None:
         value = getattr(w, field)
         if value is not None and value.tzinfo is None:
             raise WorkloadError(field, "The time needs a zone, for example 2020-03-06T09:00:00Z.")
+        if value is not None and not FIRST <= value <= LAST:
+            raise WorkloadError(field, "The time must be between the years 2000 and 2100.")
     if (w.slack_hours is None) == (w.deadline is None):
         raise WorkloadError("slack_hours", "Give either slack hours or a deadline.")
     if w.slack_hours is not None and not 0 <= w.slack_hours <= MAX_SLACK_HOURS:
@@ -135,8 +140,11 @@ def _check_times(w: Workload) -> None:
 
 
 def _check_running(w: Workload) -> None:
-    if w.checkpoint_minutes is not None and not w.checkpoint_minutes > 0:
-        raise WorkloadError("checkpoint_minutes", "Minutes between checkpoints must be above 0.")
+    if w.checkpoint_minutes is not None and not 0 < w.checkpoint_minutes <= MAX_CHECKPOINT_MINUTES:
+        raise WorkloadError(
+            "checkpoint_minutes",
+            f"Minutes between checkpoints must be above 0 and at most {MAX_CHECKPOINT_MINUTES}.",
+        )
     if not 0 <= w.restart_minutes <= 24 * 60:
         raise WorkloadError("restart_minutes", "A restart takes between 0 and 1440 minutes.")
     if w.splittable and not w.interruptible:

@@ -1,6 +1,6 @@
 """Workloads: what is refused, with the field named; times."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -40,7 +40,12 @@ def workload(**changes: Any) -> Workload:
         ("deadline", {"slack_hours": None, "deadline": AT + timedelta(hours=7)}),
         ("deadline", {"slack_hours": None, "deadline": AT + timedelta(days=90)}),
         ("earliest", {"earliest": datetime(2020, 3, 6)}),  # noqa: DTZ001 - the point of the case
+        ("earliest", {"earliest": datetime(9999, 12, 31, tzinfo=UTC)}),
+        ("earliest", {"earliest": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))}),
+        ("at", {"at": datetime(1999, 12, 31, tzinfo=UTC)}),
+        ("deadline", {"slack_hours": None, "deadline": datetime(2101, 1, 1, tzinfo=UTC)}),
         ("checkpoint_minutes", {"checkpoint_minutes": 0}),
+        ("checkpoint_minutes", {"checkpoint_minutes": 1e26}),
         ("restart_minutes", {"restart_minutes": -1}),
         ("splittable", {"splittable": True, "interruptible": False}),
         ("data_gib", {"data_gib": -1, "data_region": "us-east-1"}),
