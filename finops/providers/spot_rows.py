@@ -37,6 +37,9 @@ from finops.providers.facts import FACTS, is_zone_id, region_of_zone
 LABELS = ("zone", "zone_id", "instance_type", "product", "region", "currency", "account", "unit", "tier")
 FIELDS = ("at", "price", *LABELS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# No cloud sold anything before, and no price is known so far ahead: microseconds since 1970.
+_EARLIEST = int(datetime(2000, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+_LATEST = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 _DECIMAL = re.compile(r"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 # What nearly all prices look like; a shorter way to the same number.
 _PLAIN = re.compile(rf"(\d{{1,{PRICE_DIGITS - PRICE_DECIMALS}}})\.(\d{{1,{PRICE_DECIMALS}}})", re.ASCII)
@@ -250,6 +253,7 @@ def spot_batch(
     count = len(rows)
     reasons: dict[int, Reject] = {}
     at = _instants(columns.get("at"), count, context.naive_zone, reasons)
+    _reject_impossible(at, reasons)
     price = _prices(columns.get("price"), count, context, reasons)
     series = _series(columns, count, context, reasons)
     names = names or {}
@@ -272,7 +276,7 @@ def _as_text(array: pa.Array | None, count: int) -> pa.Array:
     if array is None:
         return pa.array([""] * count, pa.string())
     if pa.types.is_floating(array.type):
-        return pa.array([None if v is None else repr(v) for v in array.to_pylist()], pa.string())
+        return pa.array(["" if v is None else repr(v) for v in array.to_pylist()], pa.string())
     if array.type == pa.string() and not array.null_count:
         return array
     if pa.types.is_dictionary(array.type):
@@ -329,6 +333,13 @@ def _instants(
             bad[i] = reject
     _spread(bad, codes, reasons)
     return pa.array(values[codes], pa.int64()).cast(INSTANT)
+
+
+def _reject_impossible(at: pa.Array, reasons: dict[int, Reject]) -> None:
+    """A placeholder such as year 1 or 9999 is a fine time, and would stretch a known range over centuries."""
+    values = at.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    for i in np.flatnonzero((values < _EARLIEST) | (values >= _LATEST)):
+        reasons.setdefault(int(i), Reject("at", "no time of a price: before 2000 or after 2099"))
 
 
 def _typed_instants(array: pa.Array, reasons: dict[int, Reject]) -> pa.Array:

@@ -192,5 +192,7 @@ def parquet_batches(context: SpotContext, file: str, stream: io.BufferedReader) 
                 numbers = np.arange(count + 1, count + 1 + part.num_rows, dtype=np.int64)
                 count += part.num_rows
                 yield spot_batch(context, file, columns, numbers, mapped.columns)
+        except pa.ArrowNotImplementedError as error:
+            raise UnreadableError(f"a column that holds no plain values: {error}") from error
         except (pa.ArrowInvalid, OSError) as error:
             raise UnreadableError(f"Parquet broken after row {count}: {error}") from error

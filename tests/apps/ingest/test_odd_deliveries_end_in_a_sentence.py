@@ -8,6 +8,8 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -109,3 +111,35 @@ def test_a_path_that_cannot_be_recorded_is_wrong_usage(path: str, db: None) -> N
     with pytest.raises(CommandError, match="not a path that can be recorded") as caught:
         call_command("import_prices", path, "--json")
     assert caught.value.returncode == 2
+
+
+def test_placeholder_times_do_not_stretch_the_known_range(load: Load) -> None:
+    lines = "".join(
+        f"{at},us-east-1a,m5.large,Linux/UNIX,0.06\n"
+        for at in ("9999-12-31T00:00:00Z", "0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z")
+    )
+    run = load(GOOD + lines, "prices.csv")
+    assert (run.rows_read, run.stored, run.rejected) == (4, 1, 3)
+    assert run.known_from == run.known_to
+    assert [(r.row, r.field) for r in run.rejections.order_by("row")] == [(n, "Timestamp") for n in (2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("prices", "state", "reason"),
+    [
+        (pa.array([None, 0.05], pa.float64()), RunState.FINISHED, "invalid price: empty"),
+        (pa.array([{"a": 1}, {"a": 2}]), RunState.REFUSED, "a column that holds no plain values"),
+    ],
+)
+def test_parquet_cells_that_hold_no_number(prices: pa.Array, state: str, reason: str, load: Load) -> None:
+    labels = {
+        "AvailabilityZone": "us-east-1a",
+        "InstanceType": "m5.large",
+        "ProductDescription": "Linux/UNIX",
+    }
+    out = io.BytesIO()
+    columns = {name: [text] * 2 for name, text in labels.items()}
+    pq.write_table(pa.table({**columns, "Timestamp": [AT, AT], "SpotPrice": prices}), out)
+    run = load(out.getvalue(), "prices.parquet")
+    assert (run.state, run.rejected) == (state, 1)
+    assert run.rejections.get().reason.startswith(reason)
