@@ -53,6 +53,7 @@ def plan_reason(plan: Plan) -> str:
         "on demand": _("Cannot be interrupted; %(dearer_pct)s dearer than the first plan"),
         "on demand cheapest": _("On demand is the cheapest that is allowed and known"),
         "may be interrupted": _("Spot may be interrupted and this work may not"),
+        "pieces": _("In %(pieces)s pieces, in hours that were cheap on past days"),
         "wait": _("Waiting for this start has saved money on the loaded history"),
     }
     code = plan.reason.code
@@ -98,7 +99,7 @@ def sentence(advice: Advice, names: Mapping[str, str]) -> str:
     best = advice.best
     if best is None:
         return ""
-    parts = [waiting(advice), _move(advice, best, names)]
+    parts = [waiting(advice), _move(advice, best, names), splitting(advice)]
     parts += _assumptions(advice, names)
     return " ".join(part for part in parts if part)
 
@@ -136,6 +137,21 @@ def waiting(advice: Advice) -> str:
     return _("Waiting is not worth it: %(saving)s.") % {"saving": percent(saving)}
 
 
+def splitting(advice: Advice) -> str:
+    """What running in pieces was worth against one piece; "" where the work may not."""
+    if advice.splitting is None:
+        return ""
+    test = advice.splitting.test
+    if test is None or test.over_one.saving_pct is None:
+        return _("Splitting cannot be judged: there is too little history.")
+    saving = {"saving": percent(test.over_one.saving_pct)}
+    if advice.reason.code == "pieces":
+        return _("Splitting saved %(saving)s on average over one piece in the back-test.") % saving
+    if test.worth_it:
+        return _("No reason to split now; splitting saved %(saving)s on average over one piece.") % saving
+    return _("Splitting is not worth it: %(saving)s over one piece in the back-test.") % saving
+
+
 def _where(plan: Plan, advice: Advice, names: Mapping[str, str]) -> str:
     zone = names.get(plan.zone, plan.zone) or plan.region
     home = advice.home
@@ -148,6 +164,11 @@ def _where(plan: Plan, advice: Advice, names: Mapping[str, str]) -> str:
 def _move(advice: Advice, best: Plan, names: Mapping[str, str]) -> str:
     home, where = advice.home, _where(best, advice, names)
     cost = money(best.cost, best.currency)
+    if best.pieces:
+        return _("Run in %(pieces)s pieces in %(where)s, %(start)s to %(end)s: %(cost)s expected.") % {
+            "pieces": len(best.pieces), "where": where, "cost": cost,
+            "start": moment(from_us(best.start_us)), "end": moment(from_us(best.pieces[-1][1])),
+        }  # fmt: skip
     if advice.verdict == "wait":
         test = advice.backtest.advice
         told = _("Wait until %(start)s and start in %(where)s: %(cost)s expected.") % {

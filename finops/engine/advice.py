@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 
 from finops.engine.flexibility import Cell, Chooser, Result, Walk, cheapest_now, evaluate, grid, outcome, walk
+from finops.engine.pieces import Splitting, chance_of_pieces, judge_pieces
 from finops.engine.places import NO_SERIES, Excluded, Places, find_places
 from finops.engine.plans import (
     ON_DEMAND,
@@ -61,7 +62,8 @@ class Backtest:
 @dataclass(frozen=True)
 class Advice:
     """The answer with its evidence. `home` None: `home_reason` says why, and `zone_now` is what is
-    compared. `waiting`: the launch rule on the past with the slack and no freedom of place.
+    compared. `waiting`: the launch rule on the past with the slack and no freedom of place. `splitting` None:
+    the work may not run in pieces.
     """
 
     workload: Workload
@@ -78,6 +80,7 @@ class Advice:
     backtest: Backtest
     currency: str | None
     later_prices: bool
+    splitting: Splitting | None = None
 
     @property
     def best(self) -> Plan | None:
@@ -100,14 +103,16 @@ def advise(
     desk = _Desk(workload, market, forecaster, places)
     plans, never = _finishing(desk.now_plans())
     waited = desk.decided_wait()
-    ranked = _rank(desk, plans + ([waited] if waited else []))
+    walked = _walk(desk)
+    split = judge_pieces(workload, market, forecaster, places, walked, base=_base(desk), rule=rule)
+    later = (waited, split.plan if split else None)
+    ranked = _rank(desk, plans + [plan for plan in later if plan is not None])
     if waited is None and places.home is not None and workload.slack_us >= US_PER_HOUR:
         shown = desk.calendar_wait(places.home, wait_rule)
         ranked += [shown] if shown else []
     home, zone_now = desk.home_plan(), _cheapest(p for p in ranked if p.series in set(places.zone.tolist()))
     kept = _keep(ranked)
-    compared = [desk.compare(plan, home, zone_now) for plan in kept]
-    walked = _walk(desk)
+    compared = [desk.compare(plan, home, zone_now, split) for plan in kept]
     verdict, why = _verdict(desk, compared)
     return Advice(
         workload=workload,
@@ -121,9 +126,10 @@ def advise(
         excluded=places.excluded + never,
         waiting=_waiting(desk, walked, rule),
         flexibility=_grid(desk, walked, rule),
-        backtest=_backtest(desk, walked, rule, wait_rule),
+        backtest=_backtest(desk, walked, rule, wait_rule, split if why.code == "pieces" else None),
         currency=places.currency,
         later_prices=desk.later_prices(),
+        splitting=split,
     )
 
 
@@ -258,7 +264,7 @@ class _Desk:
             currency=plan.currency,
         )
 
-    def compare(self, plan: Plan, home: Plan | None, zone_now: Plan | None) -> Plan:
+    def compare(self, plan: Plan, home: Plan | None, zone_now: Plan | None, split: Splitting | None) -> Plan:
         """The plan with its interval, its savings, and the chance that it is cheaper than home."""
         if plan.series is not None and plan.low is None:
             whole = self._spot(plan.series, plan.price, start_us=plan.start_us)
@@ -269,11 +275,12 @@ class _Desk:
             saving_vs_home_pct=saving_pct(plan.cost, home.cost if home else None),
             saving_vs_zone_now_pct=saving_pct(plan.cost, zone_now.cost if zone_now else None),
             saving_vs_on_demand_pct=saving_pct(plan.cost, listed.cost if listed else None),
-            probability_cheaper=self._chance(plan, home),
+            probability_cheaper=self._chance(plan, home, split),
         )
 
-    def _chance(self, plan: Plan, home: Plan | None) -> float | None:
-        other = home or None
+    def _chance(self, plan: Plan, other: Plan | None, split: Splitting | None) -> float | None:
+        if other is not None and plan.pieces and split is not None and split.test is not None:
+            return chance_of_pieces(plan, other, split.test)
         if other is None or (plan.series == other.series and plan.start_us == other.start_us):
             return None
         return chance_cheaper(self._past_costs(plan), self._past_costs(other))
@@ -310,9 +317,7 @@ def _finishing(plans: Sequence[Plan]) -> tuple[list[Plan], tuple[Excluded, ...]]
 
 
 def _rank(desk: _Desk, plans: Iterable[Plan]) -> list[Plan]:
-    """Plans in order of recommendation, ranked from 1; Spot for work that may not be interrupted comes last,
-    unranked.
-    """
+    """Plans in order of recommendation from 1; Spot for work that may not be interrupted: last, unranked."""
     w, market = desk.workload, desk.market
     plans = list(plans)
     known = [
@@ -322,14 +327,17 @@ def _rank(desk: _Desk, plans: Iterable[Plan]) -> list[Plan]:
         if (f := rework_factors(w, hazard_of(w, market, p.region, p.instance_type))) is not None
     ]
     worst = max(known, default=0.0)
+    # Pieces were chosen by their own test against one piece: a held price is no argument against them there.
+    now = {p.series: p.cost for p in plans if p.start_us == w.earliest_us and not p.pieces}
 
-    def order(plan: Plan) -> tuple[bool, bool, float, bool, int, str, str]:
+    def order(plan: Plan) -> tuple[bool, bool, float, bool, bool, int, str, str]:
         unknown = worst * plan.compute if plan.rework is None else 0.0
         moving_unknown = w.data_gib is not None and plan.transfer is None
         return (
             plan.market == SPOT and not w.interruptible,
             moving_unknown,
-            plan.cost + unknown,
+            min(plan.cost, now.get(plan.series, np.inf)) + unknown if plan.pieces else plan.cost + unknown,
+            not plan.pieces,
             plan.series is None or plan.series != desk.places.home,
             plan.start_us,
             plan.zone,
@@ -363,6 +371,8 @@ def _verdict(desk: _Desk, plans: Sequence[Plan]) -> tuple[Verdict, Reason]:
         return "cannot judge", Reason("no plan" if w.interruptible else "no list price")
     if w.interruptible and not len(desk.places.usable):
         return "cannot judge", Reason("no spot price")
+    if best.pieces:
+        return ("wait" if best.start_us > w.earliest_us else "now"), Reason("pieces")
     if best.start_us > w.earliest_us:
         return "wait", Reason("window")
     return "now", Reason("no window" if w.slack_us >= US_PER_HOUR else "no slack")
@@ -379,6 +389,8 @@ def _reason(plan: Plan, workload: Workload, home: Plan | None, best: Plan | None
     """Why a plan stands where it does; `calendar`: the back-test of the rule behind the unranked wait."""
     dearer = 0.0 if best is None else (plan.cost / best.cost - 1) * 100
     at_home = home is not None and plan.series == home.series
+    if plan.pieces:
+        return Reason("pieces", (("pieces", str(len(plan.pieces))),))
     if plan.start_us > workload.earliest_us:
         if plan.rank is not None:
             return Reason("wait")
@@ -463,8 +475,13 @@ def _grid(desk: _Desk, walked: Walk, rule: Chooser) -> tuple[Cell, ...]:
     return grid(desk.forecaster.past, walked, freedoms, rule, reasons=reasons)
 
 
-def _backtest(desk: _Desk, walked: Walk, rule: Chooser, wait_rule: Chooser) -> Backtest:
-    """The rule with this workload's own freedom and slack, and its rivals on the same decisions."""
+def _backtest(
+    desk: _Desk, walked: Walk, rule: Chooser, wait_rule: Chooser, split: Splitting | None
+) -> Backtest:
+    """The rule with this workload's own freedom and slack, and its rivals on the same decisions.
+
+    Where pieces are advised (`split`) theirs is the advice, and one piece a rival.
+    """
     w, places, past = desk.workload, desk.places, desk.forecaster.past
     advice = evaluate(past, walked, places.usable, rule, slack_us=w.slack_us)
     rivals = [
@@ -476,5 +493,8 @@ def _backtest(desk: _Desk, walked: Walk, rule: Chooser, wait_rule: Chooser) -> B
     if listed is not None and listed.currency == places.currency and len(walked):
         price = listed.per_hour * (1 - w.discount_pct / 100) * w.hours
         rivals.append(("on_demand", outcome(walked, np.full(len(walked), price))))
+    if split is not None and split.test is not None:
+        rivals.append(("one_piece", advice))
+        advice = split.test.over_home
     first, last = (int(walked.times[0]), int(walked.times[-1])) if len(walked) else (None, None)
     return Backtest(advice, tuple(rivals), first, last)

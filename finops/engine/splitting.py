@@ -58,7 +58,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class HourCosts:
-    """Costs by (case, hour of the window): of the whole hour, of the last hour's part, of a restart before."""
+    """Costs by (case, hour of the window): the whole hour, the last one's part, a restart before it."""
 
     whole: Floats
     part: Floats

@@ -88,6 +88,10 @@ def heading(doc: Doc, *, zone: tzinfo) -> str:
         return str(doc.get("sentence") or _("This cannot be judged with the data at hand."))
     saving = _number(best.get("saving_vs_home_pct"))
     place = zone_word(best)
+    if len(best.get("pieces") or ()) > 1:
+        return _("Run in %(n)s pieces in %(place)s: [[%(cost)s]] expected.") % {
+            "n": len(best["pieces"]), "place": place, "cost": fmt.money(best["cost"], best["currency"]),
+        }  # fmt: skip
     if doc["verdict"] == "wait":
         when = fmt.moment(_time(best["start"]), zone, lang(), weekday=True)
         if saving is None:

@@ -75,6 +75,10 @@ def plan_document(plan: Plan, names: Mapping[str, str]) -> Document:
         "saving_vs_zone_now_pct": rounded(plan.saving_vs_zone_now_pct),
         "saving_vs_on_demand_pct": rounded(plan.saving_vs_on_demand_pct),
         "probability_cheaper": rounded(plan.probability_cheaper),
+        "pieces": [
+            {"start": iso(from_us(start)), "end": iso(from_us(end)), "zone": plan.zone or None}
+            for start, end in plan.pieces
+        ],
         "reason": wording.plan_reason(plan),
     }
 
@@ -120,6 +124,7 @@ def advice_document(
             **result_document(advice.waiting, advice.workload.count),
             "sentence": wording.waiting(advice),
         },
+        "splitting": _splitting(advice),
         "flexibility": [
             {
                 "wait_hours": cell.wait_hours,
@@ -155,6 +160,19 @@ def _home(advice: Advice, names: Mapping[str, str]) -> Document | None:
         None,
     )
     return {**plan, "rank": ranked}
+
+
+def _splitting(advice: Advice) -> Document | None:
+    """Running in pieces against the launch rule in one piece; null where the work may not be split."""
+    if advice.splitting is None:
+        return None
+    test = advice.splitting.test
+    return {
+        **result_document(test.over_one if test else Result(0), advice.workload.count),
+        "split_share": rounded(test.share) if test else None,
+        "worth_it": test is not None and test.worth_it,
+        "sentence": wording.splitting(advice),
+    }
 
 
 def _backtest(advice: Advice) -> Document:

@@ -194,3 +194,45 @@ def test_a_naive_time_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a zone"):
         workload(at=datetime(2026, 1, 1))  # noqa: DTZ001 - the point of the case
     assert workload().at.tzinfo is UTC
+
+
+def test_pieces_are_advised_where_their_own_back_test_beats_one_piece() -> None:
+    hourly = [(float(h), 2.0 if h % 2 else 1.0) for h in range(HOURS + 1)]
+    market = Market(book_of({("a", "m5.large"): hourly}, hours=HOURS))
+    found = advise(workload(slack_hours=8, splittable=True, hazard_per_hour=0.0), market)
+    assert found.best is not None
+    assert found.splitting is not None
+    assert found.splitting.test is not None
+    assert (found.reason.code, len(found.best.pieces)) == ("pieces", 4)
+    assert found.best.cost == pytest.approx(4.0)
+    assert found.splitting.test.over_one.saving_pct == pytest.approx(100 * (1 - 4 / 6))
+    assert found.backtest.advice == found.splitting.test.over_home
+    whole = advise(workload(slack_hours=8), market)
+    assert whole.splitting is None
+    assert whole.best is not None
+    assert not whole.best.pieces
+
+
+def test_pieces_of_a_flat_price_are_not_worth_it() -> None:
+    found = advise(workload(slack_hours=24, splittable=True, restart_minutes=5), Market(flat(a=1.25, b=1.0)))
+    assert found.splitting is not None
+    assert found.splitting.test is not None
+    assert (found.splitting.plan, found.splitting.test.over_one.saving_pct) == (None, 0.0)
+    assert found.best is not None
+    assert (found.best.zone, found.reason.code) == ("b", "no window")
+
+
+@given(
+    home=levels, others=st.lists(levels, min_size=1, max_size=4), which=st.integers(0, 4),
+    share=st.floats(0.05, 1.0), hazard=st.floats(0, 0.1),
+)  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_lowering_one_series_never_makes_the_best_plan_dearer(
+    home: float, others: list[float], which: int, share: float, hazard: float
+) -> None:
+    zones = {"a": home, **dict(zip("bcde", others, strict=False))}
+    name = sorted(zones)[which % len(zones)]
+    asked = workload(hazard_per_hour=hazard, checkpoint_minutes=30)
+    before = advise(asked, Market(flat(**zones)))
+    after = advise(asked, Market(flat(**(zones | {name: zones[name] * share}))))
+    assert best_cost(after) <= best_cost(before) * (1 + 1e-9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def test_the_best_pieces_are_the_best_of_all_ways_and_never_dearer_than_one(
 
     allowed = []
     for chosen in combinations(range(slots.window), slots.work):
-        if all(b - a == 1 or b - a > slots.gap for a, b in zip(chosen, chosen[1:], strict=False)):
+        if all(b - a == 1 or b - a > slots.gap for a, b in pairwise(chosen)):
             one = np.zeros((1, slots.window), np.bool_)
             one[0, list(chosen)] = True
             allowed.append(costs.paid(one, slots)[0])
@@ -85,7 +85,7 @@ def test_pieces_sum_to_the_work_and_lie_in_the_window(
     assert sum(end - start for start, end in pieces) == length + (len(pieces) - 1) * slots.restart_us
     assert pieces[0][0] >= START_US
     assert pieces[-1][1] <= START_US + round(slack * US_PER_HOUR) + length
-    for (_, before), (after, _) in zip(pieces, pieces[1:], strict=False):
+    for (_, before), (after, _) in pairwise(pieces):
         assert after >= before
 
 
