@@ -190,9 +190,7 @@ class _Desk:
         return plans
 
     def _any_zone(self, region: str) -> str:
-        """An allowed zone of the region, home first: on-demand costs the same in each; '' when none is
-        known.
-        """
+        """An allowed zone of the region, home first: on-demand costs the same in each; '' for none."""
         keys = self.market.book.keys
         zones = sorted(
             {
@@ -283,7 +281,8 @@ class _Desk:
             return chance_of_pieces(plan, other, split.test)
         if other is None or (plan.series == other.series and plan.start_us == other.start_us):
             return None
-        return chance_cheaper(self._past_costs(plan), self._past_costs(other))
+        days = self.workload.hours / 24
+        return chance_cheaper(self._past_costs(plan), self._past_costs(other), days_each=days)
 
     def _past_costs(self, plan: Plan) -> Floats:
         """What the plan would have cost had its past forecast errors come again; one an hour of the past."""

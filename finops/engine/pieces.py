@@ -114,4 +114,6 @@ def _rework_shares(
 
 def chance_of_pieces(plan: Plan, home: Plan, test: SplitTest) -> float | None:
     """The chance that the pieces cost less than starting now at home, over the past decisions that split."""
-    return chance_cheaper(plan.cost * test.errors / test.errors.mean(), home.cost * test.beside)
+    days = (plan.pieces[-1][1] - plan.pieces[0][0]) / (24 * US_PER_HOUR)
+    costs = plan.cost * test.errors / test.errors.mean()
+    return chance_cheaper(costs, home.cost * test.beside, days_each=days)

@@ -173,15 +173,19 @@ def interval(ratios: Floats) -> tuple[float, float] | None:
     return min(float(low), 1.0), max(float(high), 1.0)
 
 
-def chance_cheaper(costs: Floats, others: Floats) -> float | None:
-    """Share of past hours in which `costs` were below `others`, as (wins + 1) / (hours + 2): never quite
-    0 or 1.
+def chance_cheaper(costs: Floats, others: Floats, *, days_each: float = 1.0) -> float | None:
+    """Chance that a plan costs less, from past hours in which both were known; never 0 or 1.
+
+    Hours of one day, and runs that overlap, are one observation told many times. So the share of hours won
+    counts as `days` = hours / (24 `days_each`) observations: (share x days + 1) / (days + 2). `days_each`:
+    days that a run lasts, where over one.
     """
     known = np.isfinite(costs) & np.isfinite(others)
     if known.sum() < MIN_ERRORS:
         return None
-    wins = int((costs[known] < others[known]).sum())
-    return (wins + 1) / (int(known.sum()) + 2)
+    share = float((costs[known] < others[known]).mean())
+    days = int(known.sum()) / (24 * max(1.0, days_each))
+    return (share * days + 1) / (days + 2)
 
 
 def hazard_of(workload: Workload, market: Market, region: str, instance_type: str) -> Hazard | None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finops.engine.advice import Advice, advise
-from finops.engine.plans import ListedPrice, Market
+from finops.engine.plans import ListedPrice, Market, chance_cheaper
 from finops.engine.rework import Hazard, measured_hazard
 from finops.engine.series import PriceBook, from_us
 from finops.engine.transfer import TransferPrice
@@ -236,3 +236,11 @@ def test_lowering_one_series_never_makes_the_best_plan_dearer(
     before = advise(asked, Market(flat(**zones)))
     after = advise(asked, Market(flat(**(zones | {name: zones[name] * share}))))
     assert best_cost(after) <= best_cost(before) * (1 + 1e-9)
+
+
+def test_a_chance_claims_no_more_than_the_days_behind_it() -> None:
+    always, other = np.ones(28 * 24), np.full(28 * 24, 2.0)
+    assert chance_cheaper(always, other) == pytest.approx(29 / 30)
+    assert chance_cheaper(other, always) == pytest.approx(1 / 30)
+    assert chance_cheaper(always, other, days_each=7.0) == pytest.approx(5 / 6)
+    assert chance_cheaper(always[:23], other[:23]) is None
