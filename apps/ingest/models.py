@@ -196,6 +196,7 @@ class RejectedRow(models.Model):
     """A row, or a whole file (`row` null), that did not become a price, and why.
 
     `row` is the 1-based data record of the file; `field` the column or JSON key, empty for the whole row.
+    `region` and `instance_type` are known where only the price was wrong, else null.
     """
 
     run = models.ForeignKey(IngestRun, on_delete=models.CASCADE, related_name="rejections")
@@ -204,10 +205,19 @@ class RejectedRow(models.Model):
     row = models.BigIntegerField(null=True, blank=True)
     field = models.CharField(max_length=100, blank=True)
     reason = models.TextField()
+    region = models.CharField(max_length=40, null=True, blank=True)
+    instance_type = models.CharField(max_length=60, null=True, blank=True)
 
     class Meta:
         ordering = ["pk"]
-        indexes = [models.Index(fields=["run", "kind", "id"], name="rejection_by_run")]
+        indexes = [
+            models.Index(fields=["run", "kind", "id"], name="rejection_by_run"),
+            models.Index(
+                fields=["instance_type", "region", "-id"],
+                name="rejection_by_type",
+                condition=Q(instance_type__isnull=False),
+            ),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(row__isnull=True) | Q(row__gte=1), name="rejection_row_from_one"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from urllib.parse import quote, urlencode
 
@@ -12,7 +13,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Organisation
-from apps.ingest.models import IngestRun, RunKind, RunState
+from apps.ingest.models import IngestRun, RejectedRow, RejectionKind, RunKind, RunState
 from finops.lake import Lake
 
 # A run waits longer only behind others or because its message is gone; handed out twice it is done once.
@@ -74,3 +75,19 @@ def current_snapshots() -> dict[str, int]:
 def runs_visible(*, organisation: Organisation) -> QuerySet[IngestRun]:
     """The runs an organisation may see: its own and the installation's (demo data, the command line)."""
     return IngestRun.objects.filter(Q(organisation=organisation) | Q(organisation__isnull=True))
+
+
+def price_rejections(*, provider: str, regions: Collection[str], types: Collection[str]) -> dict[str, str]:
+    """Why the newest refused price of each type was none, for the types that have one in these regions."""
+    rows = RejectedRow.objects.filter(
+        kind=RejectionKind.REJECTED,
+        run__provider=provider,
+        region__in=list(regions),
+        instance_type__in=list(types),
+    )
+    newest = rows.order_by("instance_type", "-pk").distinct("instance_type")
+    return {
+        kind: reason.removeprefix("invalid price: ")
+        for kind, reason in newest.values_list("instance_type", "reason")
+        if kind is not None
+    }

@@ -12,6 +12,7 @@ repeat it. `check` holds them for a batch: it is the door between every provider
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -37,12 +38,18 @@ MAY_BE_EMPTY = frozenset({"account"})
 
 @dataclass(frozen=True)
 class Rejection:
-    """A record that is no price. `row` is its 1-based number in `file`, None for a whole file."""
+    """A record that is no price. `row` is its 1-based number in `file`, None for a whole file.
+
+    `region` and `instance_type`: whose price it would have been, where only the price was wrong (no part
+    of what names the record).
+    """
 
     file: str
     row: int | None
     field: str
     reason: str
+    region: str = dataclasses.field(default="", compare=False)
+    instance_type: str = dataclasses.field(default="", compare=False)
 
 
 class FrameError(ValueError):

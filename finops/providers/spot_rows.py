@@ -258,7 +258,13 @@ def spot_batch(
     series = _series(columns, count, context, reasons)
     names = names or {}
     rejections = [
-        Rejection(file, int(rows[i]), names.get(reasons[i].field, reasons[i].field), reasons[i].reason)
+        Rejection(
+            file,
+            int(rows[i]),
+            names.get(reasons[i].field, reasons[i].field),
+            reasons[i].reason,
+            *(_whose(series, i) if reasons[i].field == "price" else ()),
+        )
         for i in sorted(reasons)
     ]
     arrays: dict[str, pa.Array] = {"row": pa.array(rows, pa.int64()), **series, "at": at, "price": price}
@@ -269,6 +275,11 @@ def spot_batch(
         arrays = {column: array.filter(mask) for column, array in arrays.items()}
     batch = pa.RecordBatch.from_arrays([arrays[column] for column in SCHEMA.names], schema=SCHEMA)
     return SpotBatch(file=file, rows=batch, rejections=rejections)
+
+
+def _whose(series: Mapping[str, pa.Array], row: int) -> tuple[str, str]:
+    """Region and type of a row whose price is none; empty where its labels are wrong too."""
+    return series["region"][row].as_py(), series["instance_type"][row].as_py()
 
 
 def _as_text(array: pa.Array | None, count: int) -> pa.Array:

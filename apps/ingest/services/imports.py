@@ -345,6 +345,8 @@ def _rejections_store(run: IngestRun, rejections: list[Rejection], kind: str) ->
                 row=r.row,
                 field=_storable(r.field)[:100],
                 reason=_storable(r.reason) or "not a price",
+                region=r.region[:40] or None,
+                instance_type=r.instance_type[:60] or None,
             )
             for r in rejections
         ),

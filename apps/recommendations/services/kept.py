@@ -23,7 +23,8 @@ from finops.engine.workload import Workload
 _REFERENCE = (
     "SELECT coalesce((SELECT max(id) FROM prices_listprice), 0), "
     "coalesce((SELECT max(id) FROM prices_interruptionband), 0), "
-    "(SELECT max(updated_at)::text FROM catalog_instancetype)"
+    "(SELECT max(updated_at)::text FROM catalog_instancetype), "
+    "coalesce((SELECT max(id) FROM ingest_rejectedrow), 0)"
 )
 
 

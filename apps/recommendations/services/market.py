@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from apps.catalog.models import InstanceType
 from apps.catalog.selectors import equivalents
+from apps.ingest.selectors import price_rejections
 from apps.prices.selectors import interruption_bands, on_demand_prices, transfer_prices
 from apps.prices.selectors.books import loaded_book
 from apps.recommendations.services.question import Question
@@ -49,6 +50,7 @@ def gather(question: Question, snapshots: Mapping[str, int]) -> Gathered:
         hazards=bands,
         transfer=_transfer(w),
         flags=quality_flags(loaded.book, w, listed),
+        invalid=price_rejections(provider=w.provider, regions=w.regions, types=types),
     )
     return Gathered(market, loaded.zone_names, {"interruption_bands": band_sources})
 

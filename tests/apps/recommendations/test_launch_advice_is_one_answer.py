@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +241,31 @@ def test_the_verb_runs_as_a_program_of_its_own() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["cost"] is None
+
+
+def test_a_type_whose_only_price_was_refused_says_so(load: Any) -> None:
+    from tests.apps.recommendations.conftest import T0, row
+
+    load(
+        [row(T0, "0.031", "us-east-1a", "r5.large"), row(T0, "0.000000", "us-east-1a", "m5.large")],
+        request_start=T0,
+        request_end=T0 + timedelta(hours=2),
+    )
+    answer = advise_launch(
+        hours=1.0, types=["c5.large", "m5.large", "r5.large"], regions=["us-east-1"], slack_hours=0.0,
+        product="Linux/UNIX", at=T0 + timedelta(hours=1),
+    )  # fmt: skip
+    assert (answer["plans"][0]["type"], answer["plans"][0]["price"]) == ("r5.large", "0.031")
+    assert {one["type"]: one["reason"] for one in answer["excluded"]} == {
+        "c5.large": "unknown: no Spot price is loaded for it",
+        "m5.large": "invalid price: 0.000000 is not above zero",
+    }
+
+
+def test_splitting_is_answered_with_its_number(market: datetime) -> None:
+    answer = advise_launch(**ASKED, at=market, splittable=True, restart_minutes=5.0)
+    told = answer["splitting"]
+    assert (told["worth_it"], told["saving_pct"], told["split_share"]) == (False, 0.0, 0.0)
+    assert "Splitting is not worth it: 0.0" in answer["sentence"]
+    assert all(plan["pieces"] == [] for plan in answer["plans"])
+    assert advise_launch(**ASKED, at=market)["splitting"] is None
