@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.converters import IdConverter
 from apps.api.errors import missing
-from apps.api.views import accounts, advice, document, ingest, prices
+from apps.api.views import accounts, advice, document, ingest, prices, workloads
 
 register_converter(IdConverter, "id")
 
@@ -38,6 +38,16 @@ advice_urls = [
     path("advice/launch", advice.LaunchAdvice.as_view(), name="advice-launch"),
     path("backtests/launch", advice.LaunchBacktest.as_view(), name="backtest-launch"),
 ]
+workloads_urls = [
+    path("workloads", workloads.Workloads.as_view(), name="workloads"),
+    path("workloads/<id:workload_id>", workloads.OneWorkload.as_view(), name="workload"),
+    path("workloads/<id:workload_id>/advice", workloads.WorkloadAdvice.as_view(), name="workload-advice"),
+    path(
+        "workloads/<id:workload_id>/occurrences",
+        workloads.Occurrences.as_view(),
+        name="workload-occurrences",
+    ),
+]
 document_urls = [
     path("schema", document.Schema.as_view(), name="schema"),
     path("docs", document.document_page, name="docs"),
@@ -48,6 +58,7 @@ urlpatterns: list[URLPattern] = [
     *ingest_urls,
     *prices_urls,
     *advice_urls,
+    *workloads_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^.*$", csrf_exempt(login_not_required(missing)), name="missing"),

@@ -8,33 +8,22 @@ from django.utils.translation import gettext as _
 
 from apps.recommendations import wording
 from apps.recommendations.services.document import Document, iso, result_document
+from apps.workloads import selectors
 from finops.engine.advice import Advice
-from finops.engine.calendar import RepeatingWork, parse_clock, parse_days, zone_of
+from finops.engine.calendar import RepeatingWork
 from finops.engine.repeating import advise_schedule
 from finops.engine.series import PriceBook
-from finops.engine.workload import Workload, WorkloadError
+from finops.engine.workload import Workload
 
 
 def repeating_work(workload: Workload, *, repeat: str, done_by: str, timezone: str) -> RepeatingWork | None:
     """The repeating work, None for a single run. Raises WorkloadError with the field and the way out."""
-    if not repeat and not done_by:
-        return None
-    if not repeat or not done_by:
-        raise WorkloadError("done_by" if repeat else "repeat", _("Give both repeat and done-by."))
-    for field, value, read in (
-        ("repeat", repeat, parse_days), ("done_by", done_by, parse_clock), ("timezone", timezone, zone_of),
-    ):  # fmt: skip
-        try:
-            read(value)
-        except ValueError as error:
-            raise WorkloadError(field, str(error)) from error
-    length = timedelta(microseconds=workload.length_us)
-    return RepeatingWork(
-        length=length,
-        due=parse_clock(done_by),
-        zone=timezone,
-        days=parse_days(repeat),
-        flexibility=length + timedelta(microseconds=workload.slack_us),
+    return selectors.repeating_work(
+        length=timedelta(microseconds=workload.length_us),
+        slack=timedelta(microseconds=workload.slack_us),
+        repeat=repeat,
+        done_by=done_by,
+        timezone=timezone,
     )
 
 

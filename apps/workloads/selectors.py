@@ -1,0 +1,81 @@
+"""Reading saved workloads; their turns on the calendar."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from apps.accounts.models import Organisation
+from apps.workloads.models import Workload
+from finops.engine.calendar import Occurrence, RepeatingWork, parse_clock, parse_days, zone_of
+from finops.engine.workload import WorkloadError
+
+# What a question is made of; the rest of a row says whose it is.
+FIELDS = (
+    "hours", "provider", "types", "min_vcpu", "min_memory_gib", "gpu", "gpus", "regions", "zones",
+    "home_zone", "count", "product", "earliest", "slack_hours", "deadline", "interruptible", "splittable",
+    "checkpoint_minutes", "restart_minutes", "data_gib", "data_region", "discount_pct", "hazard_per_hour",
+)  # fmt: skip
+REPEATING = ("repeat", "done_by", "timezone")
+MAX_OCCURRENCES = 100
+
+
+def workload_list(organisation: Organisation) -> QuerySet[Workload]:
+    """The organisation's workloads by name, with owner and team."""
+    return Workload.objects.filter(organisation=organisation).select_related("owner", "team")
+
+
+def workload_question(workload: Workload) -> dict[str, Any]:
+    """The workload as `advise_launch` takes it; what was left empty is left out."""
+    names = (*FIELDS, *REPEATING) if workload.repeat else FIELDS
+    given = {name: getattr(workload, name) for name in names}
+    return {name: value for name, value in given.items() if value not in (None, "", [])}
+
+
+def repeating_work(
+    *, length: timedelta, slack: timedelta, repeat: str, done_by: str, timezone: str
+) -> RepeatingWork | None:
+    """The repeating work, None for a single run. Raises WorkloadError with the field and the way out."""
+    if not repeat and not done_by:
+        return None
+    if not repeat or not done_by:
+        raise WorkloadError("done_by" if repeat else "repeat", _("Give both repeat and done-by."))
+    for field, value, read in (
+        ("repeat", repeat, parse_days), ("done_by", done_by, parse_clock), ("timezone", timezone, zone_of),
+    ):  # fmt: skip
+        try:
+            read(value)
+        except ValueError as error:
+            raise WorkloadError(field, str(error)) from error
+    return RepeatingWork(
+        length=length,
+        due=parse_clock(done_by),
+        zone=timezone,
+        days=parse_days(repeat),
+        flexibility=length + slack,
+    )
+
+
+def workload_occurrences(workload: Workload, *, after: datetime, count: int = 5) -> list[Occurrence]:
+    """The next `count` turns that can still be done in time when begun at `after`; [] for a single run.
+
+    Each date is converted on its own, so a turn keeps its clock time over a change of the clock.
+    """
+    work = repeating_work(
+        length=timedelta(hours=workload.hours),
+        slack=timedelta(hours=workload.slack_hours or 0.0),
+        repeat=workload.repeat,
+        done_by=workload.done_by,
+        timezone=workload.timezone,
+    )
+    if work is None:
+        return []
+    wanted = max(0, min(count, MAX_OCCURRENCES))
+    # At least one turn a week; the two weeks more cover the length of the work and days without a turn.
+    until = after + work.length + timedelta(weeks=wanted + 2)
+    turns = work.occurrences(after + work.length, until)
+    return list(islice((turn for turn in turns if turn.latest_start >= after), wanted))
