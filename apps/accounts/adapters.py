@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import structlog
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
@@ -22,6 +23,8 @@ from apps.accounts.roles import Role
 from apps.accounts.selectors import membership_of
 from apps.accounts.services import audit_record
 
+log = structlog.get_logger(__name__)
+
 
 class AccountAdapter(DefaultAccountAdapter):
     """Local accounts: people come by invitation."""
@@ -29,6 +32,15 @@ class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Nobody signs up; an admin invites."""
         return False
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Mail, as far as there is a mail server: what the person did holds without, and a failure must not
+        show which addresses have an account.
+        """
+        try:
+            super().send_mail(template_prefix, email, context)
+        except OSError as error:  # SMTPException is one too
+            log.error("mail_not_sent", template=template_prefix, error=type(error).__name__)
 
     def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
         """Record the sign-in."""

@@ -48,6 +48,11 @@ ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
 
 SESSION_COOKIE_AGE = env.int("SESSION_COOKIE_AGE", default=14 * 24 * 3600)
 
+# Without a mail server nothing is mailed: links to set a password come from an admin.
+vars().update(env.email_url_config(env.str("EMAIL_URL", default="") or "dummymail://"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="offpeak@localhost")
+
 OIDC_SERVER_URL = env.str("OIDC_SERVER_URL", default="")
 OIDC_ALLOWED_DOMAINS: list[str] = [
     domain.strip().lower() for domain in env.list("OIDC_ALLOWED_DOMAINS", default=[])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.core import mail
@@ -98,6 +99,19 @@ def test_an_invitation_sets_a_password_once(organisation: Organisation, actor: A
     other = Client()
     again = other.get(path, follow=True)
     assert again.context["token_fail"] is True
+
+
+def test_a_mail_server_that_does_not_answer_stops_nobody(
+    organisation: Organisation, actor: Actor, admin: Membership, settings: Any
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    path = member_invite(organisation=organisation, actor=actor, email="bo@example.test", role="viewer").path
+    client = Client()
+    target = client.get(path, follow=True).redirect_chain[-1][0]
+    assert client.post(target, {"password1": PASSWORD, "password2": PASSWORD}).status_code == 302
+    for email in ("ada@example.test", "nobody@example.test"):
+        assert Client().post("/accounts/password/reset/", {"email": email}).status_code == 302
 
 
 def test_a_reset_for_an_unknown_address_answers_alike_and_mails_nobody(admin: Membership) -> None:
