@@ -201,15 +201,24 @@ def _run_heading(run: IngestRun) -> str:
 
 
 def _queue(request: HttpRequest, *, source: str, location: str, kind: str, region: str) -> IngestRun:
-    run = ingest_run_create(
-        source=source,
-        location=location,
-        kind=kind,
-        options=ImportOptions(region=region),
-        organisation=_asked(request).organisation,
-        user=_asked(request).user,
-    )
-    transaction.on_commit(lambda: ingest_run_hand_out(run.pk))
+    asked = _asked(request)
+    with transaction.atomic():
+        run = ingest_run_create(
+            source=source,
+            location=location,
+            kind=kind,
+            options=ImportOptions(region=region),
+            organisation=asked.organisation,
+            user=asked.user,
+        )
+        audit_record(
+            organisation=asked.organisation,
+            actor=Actor.of_user(asked.user),
+            action="ingest.load",
+            target=run,
+            after={"source": source, "kind": kind},
+        )
+        transaction.on_commit(lambda: ingest_run_hand_out(run.pk))
     return run
 
 

@@ -200,6 +200,8 @@ def test_an_engineer_uploads_a_file_and_sees_its_run(
     run = IngestRun.objects.get()
     assert response["Location"] == f"/data/runs/{run.pk}/"
     assert (run.state, run.kind, queued) == ("queued", "upload", [run.pk])
+    entry = AuditEntry.objects.get(action="ingest.load")
+    assert (entry.object_id, entry.after["kind"]) == (str(run.pk), "upload")
     assert "every 2s" in browser.get(response["Location"]).content.decode()
 
 
