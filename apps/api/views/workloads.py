@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
@@ -68,7 +69,9 @@ class _View(ApiView):
         """The body, kept; errors name their field."""
         fields = dict(self.body)
         slug, name = fields.pop("team", None), fields.pop("name")
-        team: Team | None = found_or_404(team_list(self.organisation), slug=slug) if slug else None
+        team: Team | None = team_list(self.organisation).filter(slug=slug).first() if slug else None
+        if slug and team is None:
+            raise serializers.ValidationError({"team": [_("There is no such team in this organisation.")]})
         try:
             saved = workload_save(
                 organisation=self.organisation,

@@ -188,6 +188,8 @@ def test_wrong_input_is_named_and_another_organisation_sees_nothing() -> None:
     send(engineer, "post", "workloads", {**FIELDS, "name": "a"})
     again = send(engineer, "post", "workloads", {**FIELDS, "name": "A"})
     assert (again.status_code, again.json()["error"]["fields"][0]["field"]) == (400, "name")
+    nobody = send(engineer, "post", "workloads", {**FIELDS, "name": "b", "team": "nobody"})
+    assert (nobody.status_code, nobody.json()["error"]["fields"][0]["field"]) == (400, "team")
     elsewhere = save(organisation=Organisation.objects.create(name="Other", slug="other"))
     for tail in ("", "/advice", "/occurrences"):
         assert send(engineer, "get", f"workloads/{elsewhere.pk}{tail}").status_code == 404
