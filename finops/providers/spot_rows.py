@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -106,6 +106,9 @@ class SpotContext:
         return found
 
 
+_EXACT = Context(prec=80)
+
+
 def parse_price(text: str) -> int:
     """The price in ten-billionths. Raises Reject unless it is an exact decimal above zero the lake holds.
 
@@ -122,7 +125,8 @@ def parse_price(text: str) -> int:
         raise Reject("price", "invalid price: empty")
     if _DECIMAL.fullmatch(stripped) is None:
         raise Reject("price", f"invalid price: {_why_not_decimal(stripped)}")
-    scaled = Decimal(stripped).scaleb(PRICE_DECIMALS) if len(stripped) <= 60 else Decimal(-1)
+    # The default context rounds to 28 digits without a word.
+    scaled = Decimal(stripped).scaleb(PRICE_DECIMALS, _EXACT) if len(stripped) <= 60 else Decimal(-1)
     if scaled == 0:
         raise Reject("price", f"invalid price: {stripped} is not above zero")
     if scaled != scaled.to_integral_value():

@@ -95,7 +95,7 @@ BROKER_URL = env.str("BROKER_URL", default="redis://localhost:6379/0")
 CACHE_URL = env.str("CACHE_URL", default="")
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache"
+        "BACKEND": "finops.cache.ForgivingCache"
         if CACHE_URL
         else "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": CACHE_URL,
