@@ -206,24 +206,26 @@ def _write_changes(staging: Staging, lake: Lake, provider: str, run_id: int) -> 
         s.zone_key, s.instance_type, s.product, f."at", f.price, s.currency, {int(run_id)} AS run_id
         FROM sorted f JOIN series s USING (sid)
     """
-    # Sorted as numbers, then labelled: a COPY of a sorted table uses all threads, one of ORDER BY only one.
+    # Sorted as numbers, then labelled: text in the key or the rows slows the sort, and a COPY of a sorted
+    # table uses all threads, one of ORDER BY only one.
     con.execute(
         f"""
         CREATE TABLE sorted AS
-        SELECT f.sid, f."at", f.price, f.replaced, s.region, {_MONTH} AS month
-        FROM fresh f JOIN series s USING (sid) ORDER BY s.region, month, s.place, f."at"
+        SELECT f.sid, f."at", f.price, f.replaced, s.region_place, {_MONTH} AS month
+        FROM fresh f JOIN series s USING (sid) ORDER BY s.region_place, month, s.place, f."at"
         """
     )
     parts: dict[tuple[str, ...], str] = {}
     rewritten: list[tuple[str, str]] = []
     months = con.execute(
         """
-        SELECT region, month, strftime(month, '%Y-%m'), count(replaced) FROM sorted
-        GROUP BY region, month ORDER BY region, month
+        SELECT region, region_place, month, strftime(month, '%Y-%m'), replaced
+        FROM (SELECT region_place, month, count(replaced) AS replaced FROM sorted GROUP BY ALL)
+        JOIN (SELECT DISTINCT region_place, region FROM series) USING (region_place) ORDER BY region, month
         """
     ).fetchall()
-    for region, month, text, replaced in months:
-        where = f"f.region = {quote(region)} AND f.month = TIMESTAMP {quote(str(month))}"
+    for region, place, month, text, replaced in months:
+        where = f"f.region_place = {place} AND f.month = TIMESTAMP {quote(str(month))}"
         parts[provider, region, text] = f"SELECT {labels} WHERE {where}"
         if replaced:
             rewritten.append((region, text))

@@ -143,7 +143,8 @@ class Staging:
         self.con.register("labels", table.append_column("sid", pa.array(range(len(keys)), pa.int32())))
         self.con.execute(
             "CREATE TABLE series AS SELECT *, CAST(row_number() OVER "
-            "(ORDER BY instance_type, product, zone_key, currency, region) AS INTEGER) AS place FROM labels"
+            "(ORDER BY instance_type, product, zone_key, currency, region) AS INTEGER) AS place, "
+            "CAST(dense_rank() OVER (ORDER BY region) AS INTEGER) AS region_place FROM labels"
         )
         self.con.unregister("labels")
         if members != list(range(len(members))):

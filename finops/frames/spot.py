@@ -90,8 +90,12 @@ def _convert(column: pa.Array, wanted: pa.Field) -> pa.Array:
 
 
 def _check_label(column: pa.DictionaryArray, name: str) -> None:
+    def wrong(text: str | None) -> bool:
+        return text is None or text != text.strip() or (not text and name not in MAY_BE_EMPTY)
+
+    if not any(map(wrong, column.dictionary.to_pylist())):
+        return
     # Rejected rows leave their labels in the dictionary: only those that a row still points at count.
-    used = column.dictionary.take(column.indices.unique())
-    for text in used.to_pylist():
-        if text is None or text != text.strip() or (not text and name not in MAY_BE_EMPTY):
+    for text in column.dictionary.take(column.indices.unique()).to_pylist():
+        if wrong(text):
             raise FrameError(f"{name} holds {text!r}")

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -52,6 +51,8 @@ _PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,79}", re.ASCII)
 _HOURLY = frozenset({"", "hrs", "hr", "h", "hour", "hours", "1 hour", "instance-hour", "per hour"})
 _SCALE = 10**PRICE_DECIMALS
 _LIMIT = 10**PRICE_DIGITS
+# 100 bytes each; the archives hold 32,000 in a million rows.
+KNOWN_PRICES = 500_000
 
 
 class Reject(Exception):  # noqa: N818 - not an error of the program: one record's way out
@@ -61,6 +62,22 @@ class Reject(Exception):  # noqa: N818 - not an error of the program: one record
         super().__init__(reason)
         self.field = field
         self.reason = reason
+
+
+class KnownPrices(dict[str, int]):
+    """Ten-billionths of the currency unit by text, worked out once; 0 for what is no price."""
+
+    def __missing__(self, text: str) -> int:
+        """Raises TypeError for what is no text, a JSON number for one."""
+        if not isinstance(text, str):
+            raise TypeError(text)
+        try:
+            found = parse_price(text)
+        except Reject:
+            return 0
+        if len(self) < KNOWN_PRICES:
+            self[text] = found
+        return found
 
 
 @dataclass
@@ -79,20 +96,8 @@ class SpotContext:
     account: str = ""
     zone_ids: Mapping[str, str] = field(default_factory=dict)
     naive_zone: ZoneInfo | None = None
-    known_prices: dict[str, int | Reject] = field(default_factory=dict, repr=False)
+    known_prices: KnownPrices = field(default_factory=lambda: KnownPrices(), repr=False)
     _series: dict[tuple[str, ...], tuple[str, ...] | Reject] = field(default_factory=dict, repr=False)
-
-    def price(self, text: str) -> int | Reject:
-        """Ten-billionths of the currency unit, or why the text is no price; remembered."""
-        found = self.known_prices.get(text)
-        if found is None:
-            try:
-                found = parse_price(text)
-            except Reject as reject:
-                found = reject
-            if len(self.known_prices) < 500_000:
-                self.known_prices[text] = found
-        return found
 
     def series(self, labels: tuple[str, ...]) -> tuple[str, ...] | Reject:
         """The values of SERIES_COLUMNS for raw labels in the order of LABELS, or why not; remembered."""
@@ -107,6 +112,14 @@ class SpotContext:
 
 
 _EXACT = Context(prec=80)
+
+
+@dataclass(frozen=True)
+class CodedLabels:
+    """Labels by combination: `distinct` has the texts of each, as LABELS; `codes` the place of each row."""
+
+    distinct: list[tuple[str, ...]]
+    codes: NDArray[np.int64]
 
 
 def parse_price(text: str) -> int:
@@ -248,10 +261,12 @@ def spot_batch(
     columns: Mapping[str, pa.Array],
     rows: NDArray[np.int64],
     names: Mapping[str, str] | None = None,
+    labels: CodedLabels | None = None,
 ) -> SpotBatch:
     """The frame of some raw columns (keys of FIELDS, one length); `rows` are their 1-based record numbers.
 
-    `names` gives a field's name in the source, for the reasons. Columns may be text, dictionaries, decimals,
+    `names` gives a field's name in the source, for the reasons. `labels` may stand for the columns of LABELS,
+    where the reader sees the combinations anyway. Columns may be text, dictionaries, decimals,
     doubles (by their shortest decimal text) or aware timestamps; a missing column is one of empty text.
     """
     count = len(rows)
@@ -259,7 +274,7 @@ def spot_batch(
     at = _instants(columns.get("at"), count, context.naive_zone, reasons)
     _reject_impossible(at, reasons)
     price = _prices(columns.get("price"), count, context, reasons)
-    series = _series(columns, count, context, reasons)
+    series = _series(labels or _coded(columns, count), context, reasons)
     names = names or {}
     rejections = [
         Rejection(
@@ -308,23 +323,32 @@ def _encode(array: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def _prices(array: pa.Array | None, count: int, context: SpotContext, reasons: dict[int, Reject]) -> pa.Array:
+    if isinstance(array, pa.Array) and array.type == PRICE_TYPE and _all_above_zero(array):
+        return array
     texts, codes = _encode(_as_text(array, count))
-    known: list[Any] = list(map(context.known_prices.get, texts))
-    if None in known:
-        known = [
-            context.price(text) if value is None else value for text, value in zip(texts, known, strict=True)
-        ]
-    bad: dict[int, Reject] = {}
-    try:
-        values = np.array(known, dtype=np.int64)
-    except TypeError:
-        bad = {i: value for i, value in enumerate(known) if isinstance(value, Reject)}
-        values = np.array([0 if i in bad else value for i, value in enumerate(known)], dtype=np.int64)
-    _spread(bad, codes, reasons)
-    scaled = np.zeros((count, 2), dtype=np.int64)
+    values = np.array([context.known_prices[text] for text in texts], dtype=np.int64)
+    _spread({int(i): _why_no_price(texts[i]) for i in np.flatnonzero(values == 0)}, codes, reasons)
+    return price_array(values[codes])
+
+
+def price_array(values: NDArray[np.int64]) -> pa.Array:
+    """Prices of the frame from ten-billionths, none below zero."""
+    scaled = np.zeros((len(values), 2), dtype=np.int64)
     # decimal128 is two words; the upper one is 0 for a positive value below 2**63
-    scaled[:, 0] = values[codes]
-    return pa.Array.from_buffers(PRICE_TYPE, count, [None, pa.py_buffer(scaled)])
+    scaled[:, 0] = values
+    return pa.Array.from_buffers(PRICE_TYPE, len(values), [None, pa.py_buffer(scaled)])
+
+
+def _all_above_zero(prices: pa.Array) -> bool:
+    return not prices.null_count and (not len(prices) or pc.min(prices).as_py() > 0)
+
+
+def _why_no_price(text: str) -> Reject:
+    try:
+        parse_price(text)
+    except Reject as reject:
+        return reject
+    raise ValueError(f"{text!r} is a price")
 
 
 def _instants(
@@ -378,27 +402,32 @@ def _spread(bad: Mapping[int, Reject], codes: NDArray[np.int64], reasons: dict[i
         reasons.setdefault(int(i), bad[int(codes[i])])
 
 
-def _series(
-    columns: Mapping[str, pa.Array], count: int, context: SpotContext, reasons: dict[int, Reject]
-) -> dict[str, pa.Array]:
-    """The label columns, worked out once per combination that occurs."""
+def _coded(columns: Mapping[str, pa.Array], count: int) -> CodedLabels:
+    """The combinations of labels that occur in columns."""
     present = [label for label in LABELS if label in columns]
     encoded = {label: _encode(_as_text(columns[label], count)) for label in present}
     texts = {label: found for label, (found, _) in encoded.items()}
     codes = {label: found for label, (_, found) in encoded.items()}
     first, inverse = combinations(count, [(len(texts[label]), codes[label]) for label in present])
+    distinct = [
+        tuple(texts[label][codes[label][row]] if label in texts else "" for label in LABELS) for row in first
+    ]
+    return CodedLabels(distinct, inverse)
+
+
+def _series(coded: CodedLabels, context: SpotContext, reasons: dict[int, Reject]) -> dict[str, pa.Array]:
+    """The label columns, worked out once per combination."""
     resolved: list[tuple[str, ...]] = []
     bad: dict[int, Reject] = {}
-    for position, row in enumerate(first):
-        raw = tuple(texts[label][codes[label][row]].strip() if label in texts else "" for label in LABELS)
-        labels = context.series(raw)
+    for position, raw in enumerate(coded.distinct):
+        labels = context.series(tuple(text.strip() for text in raw))
         if isinstance(labels, Reject):
             bad[position] = labels
             labels = ("",) * len(SERIES_COLUMNS)
         resolved.append(labels)
-    _spread(bad, inverse, reasons)
+    _spread(bad, coded.codes, reasons)
     return {
-        column: _label_array([labels[i] for labels in resolved], inverse)
+        column: _label_array([labels[i] for labels in resolved], coded.codes)
         for i, column in enumerate(SERIES_COLUMNS)
     }
 
@@ -413,10 +442,12 @@ def combinations(
     """
     combined, size = np.zeros(count, dtype=np.int64), 1
     for choices, codes in columns:
-        if size * max(1, choices) > max(4 * count, 1 << 16):
+        if choices <= 1:
+            continue
+        if size * choices > max(4 * count, 1 << 16):
             kept, combined = np.unique(combined, return_inverse=True)
             size = len(kept)
-        combined, size = combined * choices + codes, size * max(1, choices)
+        combined, size = combined * choices + codes, size * choices
     if size > max(4 * count, 1 << 16):
         _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
         return first.astype(np.int64), inverse.astype(np.int64)
@@ -430,6 +461,9 @@ def combinations(
 
 def _label_array(values: list[str], inverse: NDArray[np.int64]) -> pa.DictionaryArray:
     distinct = sorted(set(values))
+    if len(distinct) == 1:
+        same = pa.array(np.zeros(len(inverse), dtype=np.int32))
+        return pa.DictionaryArray.from_arrays(same, pa.array(distinct, pa.string()))
     place = {text: i for i, text in enumerate(distinct)}
     indices = (
         np.array([place[text] for text in values], dtype=np.int32)[inverse]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -23,7 +23,7 @@ from finops.providers.base import SpotBatch
 from finops.providers.files.archives import UnreadableError
 from finops.providers.files.columns import match, recognised
 from finops.providers.files.text import encoding_of, utf8_chunks
-from finops.providers.spot_rows import SpotContext, spot_batch
+from finops.providers.spot_rows import LABELS, CodedLabels, SpotContext, price_array, spot_batch
 
 # A row is about 250 bytes pretty-printed and 600 as Python objects: 32 MiB stay below 110 MB while they are
 # parsed.
@@ -83,8 +83,58 @@ class _Rows:
         for row in rows[:KEY_ROWS]:
             keys.update(dict.fromkeys(row))
         mapped = match(list(keys), self.context)
-        columns = {meaning: _column(rows, key) for meaning, key in mapped.columns.items()}
-        return spot_batch(self.context, self.file, columns, numbers, mapped.columns)
+        keys_of = dict(mapped.columns)
+        labels = _labels(rows, keys_of)
+        if labels is not None:
+            keys_of = {field: key for field, key in keys_of.items() if field not in LABELS}
+        columns = {
+            field: _prices(self.context, rows, key) if field == "price" else _column(rows, key)
+            for field, key in keys_of.items()
+        }
+        return spot_batch(self.context, self.file, columns, numbers, mapped.columns, labels)
+
+
+class _Places(dict[Any, int]):
+    """Each new key gets the next number."""
+
+    def __missing__(self, key: Any) -> int:
+        place = self[key] = len(self)
+        return place
+
+
+def _labels(rows: list[dict[str, Any]], keys_of: Mapping[str, str]) -> CodedLabels | None:
+    """The labels of all rows by combination, in one pass; None where a value is missing or no plain text."""
+    present = [label for label in LABELS if label in keys_of]
+    if len(present) < 2:
+        return None
+    places = _Places()
+    try:
+        found = map(itemgetter(*(keys_of[label] for label in present)), rows)
+        codes = np.fromiter(map(places.__getitem__, found), np.int64, len(rows))
+    except (KeyError, TypeError):
+        return None
+    if not all(_plain(text) for texts in places for text in texts):
+        return None
+    distinct = [
+        tuple(given.get(label, "") for label in LABELS)
+        for given in (dict(zip(present, texts, strict=True)) for texts in places)
+    ]
+    return CodedLabels(distinct, codes)
+
+
+def _prices(context: SpotContext, rows: list[dict[str, Any]], key: str) -> pa.Array:
+    """The prices where every row has one; else as `_column`, to find out why not."""
+    try:
+        found = map(context.known_prices.__getitem__, map(itemgetter(key), rows))
+        values = np.fromiter(found, np.int64, len(rows))
+    except (KeyError, TypeError):
+        return _column(rows, key)
+    return price_array(values) if values.all() else _column(rows, key)
+
+
+def _plain(value: Any) -> bool:
+    """Text that Arrow takes as it is; equal keys of other types (1 and 1.0) would be one."""
+    return isinstance(value, str) and (value.isascii() or value == _text(value))
 
 
 def _column(rows: list[dict[str, Any]], key: str) -> pa.Array:
