@@ -87,7 +87,7 @@ class BacktestBody(StrictSerializer):
     product = serializers.CharField(max_length=60)
     hours = serializers.ListField(child=serializers.FloatField(), max_length=8, allow_empty=False)
     slack_hours = serializers.ListField(child=serializers.FloatField(), max_length=8, allow_empty=False)
-    every_hours = serializers.IntegerField(default=6, min_value=1, max_value=168)
+    every_hours = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=168)
     at = UtcDateTimeField(required=False)
 
     def get_fields(self) -> dict[str, Any]:

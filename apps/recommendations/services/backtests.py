@@ -23,7 +23,8 @@ from finops.engine.workload import MAX_HOURS, MAX_SLACK_HOURS, WorkloadError
 
 # 60,000 decisions in a cell take about a second on one core.
 MAX_REQUEST_DECISIONS = 500_000
-EVERY_HOURS = 6
+# Few series say little, so they decide more often; more often than hourly the prices hardly differ.
+EVERY_HOURS = (1, 2, 3, 6)
 
 
 def backtest_launch(
@@ -36,7 +37,7 @@ def backtest_launch(
     slack_hours: Sequence[float],
     types: Sequence[str] | None = None,
     provider: str = "aws",
-    every_hours: int = EVERY_HOURS,
+    every_hours: int | None = None,
     at: datetime | None = None,
     bounded: bool = False,
     snapshots: Mapping[str, int] | None = None,
@@ -44,7 +45,8 @@ def backtest_launch(
 ) -> Document:
     """Cells of (region, hours, slack) with the rule, its rivals and the optimum (docs/commands.md).
 
-    A decision every `every_hours` in [start, end) for each series as home; prices before `start` train,
+    A decision every `every_hours` in [start, end) for each series as home; None: as often as the number of
+    series allows, every hour to every 6. Prices before `start` train,
     nothing at or after `end` (or `at`) is read. `bounded`: refuse a question too large for one request.
     `tell` hears each cell as it is done.
     Raises WorkloadError.
@@ -61,9 +63,13 @@ def backtest_launch(
     book = loaded_book(
         provider=provider, regions=regions, types=wanted, product=product, snapshots=chosen
     ).book
+    cells = len(hours) * len(slack_hours)
     homes = [i for i, key in enumerate(book.keys) if not types or key.instance_type in types]
-    steps = max(0, to_us(until) - to_us(start)) // (every_hours * US_PER_HOUR)
-    if bounded and len(homes) * steps * len(hours) * len(slack_hours) > MAX_REQUEST_DECISIONS:
+    every = every_hours or next(
+        (n for n in EVERY_HOURS if len(homes) * _steps(start, until, n) * cells <= MAX_REQUEST_DECISIONS),
+        EVERY_HOURS[-1],
+    )
+    if bounded and len(homes) * _steps(start, until, every) * cells > MAX_REQUEST_DECISIONS:
         raise WorkloadError(
             "types",
             _("Too much for one request. Name fewer types or a shorter window, or use the command line."),
@@ -78,14 +84,14 @@ def backtest_launch(
         end_us=to_us(until),
         on_demand=listed,
         equivalents=substitutes or None,
-        every_hours=every_hours,
+        every_hours=every,
         tell=tell,
     )
     return {
         "cells": [_cell(cell) for cell in result.cells],
         "from": iso(start),
         "to": iso(until),
-        "every_hours": every_hours,
+        "every_hours": every,
         "evidence": evidence(chosen, at or timezone.now().replace(microsecond=0), later_prices=later),
     }
 
@@ -94,7 +100,7 @@ def _check(
     regions: Sequence[str],
     hours: Sequence[float],
     slack_hours: Sequence[float],
-    every_hours: int,
+    every_hours: int | None,
     start: datetime,
     end: datetime,
 ) -> None:
@@ -106,10 +112,15 @@ def _check(
         raise WorkloadError(
             "slack_hours", _("Slack must be between 0 and %(most)d hours.") % {"most": MAX_SLACK_HOURS}
         )
-    if every_hours < 1:
+    if every_hours is not None and every_hours < 1:
         raise WorkloadError("every_hours", _("Hours between decisions must be 1 or more."))
     if end <= start:
         raise WorkloadError("to", _("The window must end after it starts."))
+
+
+def _steps(start: datetime, end: datetime, every_hours: int) -> int:
+    """Decisions of one series in a cell, at most."""
+    return max(0, to_us(end) - to_us(start)) // (every_hours * US_PER_HOUR)
 
 
 def _equivalents(types: Sequence[str] | None, provider: str) -> dict[str, list[str]]:

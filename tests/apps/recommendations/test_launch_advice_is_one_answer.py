@@ -20,7 +20,7 @@ from apps.accounts.models import Organisation
 from apps.accounts.services import api_key_create
 from apps.ingest.selectors import database_url
 from apps.recommendations.models import Advice
-from apps.recommendations.services import advise_launch
+from apps.recommendations.services import advise_launch, backtest_launch, backtests
 from finops.engine.workload import WorkloadError
 from tests.apps.recommendations.conftest import verb
 from tests.apps.recommendations.test_field_cases_of_prices import list_price
@@ -329,3 +329,18 @@ def test_wrong_input_of_a_price_names_its_own_field(
     with pytest.raises(SystemExit):
         call_command("prices", *words_, "--product=Linux/UNIX", "--json")
     assert json.loads(capsys.readouterr().out)["error"]["field"] == field
+
+
+def test_few_series_decide_every_hour_and_many_less_often(
+    market: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {
+        "regions": ["us-east-1"], "product": "Linux/UNIX", "hours": [4.0], "slack_hours": [4.0],
+        "start": market - timedelta(days=10), "end": market,
+    }  # fmt: skip
+    few = backtest_launch(**asked)
+    # Two series, 240 h less 8 h of slack and work: decisions at 0..232.
+    assert (few["every_hours"], few["cells"][0]["decisions"]) == (1, 2 * 233)
+    monkeypatch.setattr(backtests, "MAX_REQUEST_DECISIONS", 200)
+    assert backtest_launch(**asked)["every_hours"] == 3
+    assert backtest_launch(**asked, every_hours=5)["every_hours"] == 5

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 
 from apps.recommendations.management.verb import Verb, moment, names, numbers
 from apps.recommendations.services import backtest_launch
-from apps.recommendations.services.backtests import EVERY_HOURS
 from finops.engine.backtest import Cell
 
 
@@ -28,7 +27,11 @@ class Command(Verb):
         parser.add_argument("--to", dest="end", required=True, type=moment)
         parser.add_argument("--hours", type=numbers, default=[1.0, 4.0, 8.0, 24.0])
         parser.add_argument("--slack-hours", type=numbers, default=[4.0, 24.0, 72.0])
-        parser.add_argument("--every-hours", type=int, default=EVERY_HOURS, help=_("hours between decisions"))
+        parser.add_argument(
+            "--every-hours",
+            type=int,
+            help=_("hours between decisions; default: 1 for few series, to 6 for many"),
+        )
 
     def answer(self, options: dict[str, Any]) -> dict[str, Any]:
         """The document of `backtest_launch`."""
