@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from finops.engine.flexibility import Cell, Chooser, Result, Walk, cheapest_now, evaluate, grid, outcome, walk
+from finops.engine.flexibility import Cell, Chooser, Result, Walk, evaluate, grid, outcome, walk
 from finops.engine.pieces import Splitting, chance_of_pieces, judge_pieces
 from finops.engine.places import NO_SERIES, Excluded, Places, find_places
 from finops.engine.plans import (
@@ -37,6 +37,7 @@ from finops.engine.plans import (
     spot_plan,
 )
 from finops.engine.policy.decide import choose, decide
+from finops.engine.rivals import judge_rivals, known_afterwards
 from finops.engine.series import US_PER_HOUR, Floats, Ints
 from finops.engine.waiting import expected_levels, same_hour
 from finops.engine.workload import Workload, candidate_series
@@ -477,17 +478,14 @@ def _grid(desk: _Desk, walked: Walk, rule: Chooser) -> tuple[Cell, ...]:
 def _backtest(
     desk: _Desk, walked: Walk, rule: Chooser, wait_rule: Chooser, split: Splitting | None
 ) -> Backtest:
-    """The rule with this workload's own freedom and slack, and its rivals on the same decisions.
-
-    Where pieces are advised (`split`) theirs is the advice, and one piece a rival.
+    """The rule with this workload's own freedom and slack, its rivals and the limit on the same decisions;
+    where pieces are advised (`split`) theirs is the advice, and one piece a rival.
     """
     w, places, past = desk.workload, desk.places, desk.forecaster.past
     advice = evaluate(past, walked, places.usable, rule, slack_us=w.slack_us)
-    rivals = [
-        ("home_now", evaluate(past, walked, _base(desk), cheapest_now, slack_us=0)),
-        ("zone_now", evaluate(past, walked, places.zone, cheapest_now, slack_us=0)),
-        ("same_hour_4_weeks", evaluate(past, walked, places.usable, wait_rule, slack_us=w.slack_us)),
-    ]
+    rivals = judge_rivals(
+        past, walked, _base(desk), places.zone, places.usable, slack_us=w.slack_us, wait_rule=wait_rule
+    )
     listed = desk.market.list_prices.get((places.home_region, places.base_type))
     if listed is not None and listed.currency == places.currency and len(walked):
         price = listed.per_hour * (1 - w.discount_pct / 100) * w.hours
@@ -495,5 +493,7 @@ def _backtest(
     if split is not None and split.test is not None:
         rivals.append(("one_piece", advice))
         advice = split.test.over_home
+    else:  # the limit of one piece: pieces can be cheaper
+        rivals.append(("clairvoyant", known_afterwards(past, walked, places.usable, slack_us=w.slack_us)))
     first, last = (int(walked.times[0]), int(walked.times[-1])) if len(walked) else (None, None)
     return Backtest(advice, tuple(rivals), first, last)
