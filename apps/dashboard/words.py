@@ -38,6 +38,7 @@ ENGINE_MESSAGES = (
         "%(factor)s times the price of the other zones since %(since)s; no list price to compare with."
     ),
     gettext_noop("Spot costs %(factor)s times the on-demand price."),
+    gettext_noop("Prices are unknown for %(hours)s h, from %(since)s."),
     gettext_noop("Prices are unknown for %(hours)s h in %(count)s gaps, the first from %(since)s."),
     gettext_noop(
         "%(zone)s is a zone name beside zone ids: without the account's map one zone may count twice."

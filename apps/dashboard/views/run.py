@@ -320,7 +320,7 @@ def _chart(
         % {
             "currency": fmt.currency_word(subject.get("currency", "USD"), lang()),
             "days": CHART_DAYS,
-            "start": fmt.number(start, 2),
+            "start": fmt.axis_value(start),
         },
         "figure": figure,
         "rows": [facts[key] for key in wanted if key in facts],
