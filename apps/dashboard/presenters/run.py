@@ -18,6 +18,7 @@ Doc = Mapping[str, Any]
 WHERES = ("home", "zone", "region", "type")
 OFF_SCALE = -60.0  # savings below are named, not drawn: one dear alternative must not flatten the rest
 NEAR_ZERO = 0.5
+MOST_PLANS = 10
 
 
 def _number(value: Any) -> Decimal | None:
@@ -105,7 +106,9 @@ def heading(doc: Doc, *, zone: tzinfo) -> str:
     lead = str((doc.get("waiting") or {}).get("sentence") or _("Start now."))
     cost = fmt.money(best["cost"], best.get("currency", "USD"))
     if home is None or saving is None:
-        return joined(lead, _("%(place)s now costs [[%(cost)s]].") % {"place": place, "cost": cost})
+        several = len({plan["type"] for plan in doc["plans"]}) > 1
+        what = f"{best['type']}, {place}" if several else place
+        return joined(lead, _("%(place)s now costs [[%(cost)s]].") % {"place": what, "cost": cost})
     if _same(best, home) or saving == 0:
         return joined(lead, _("%(place)s now is the best at [[%(cost)s]].") % {"place": place, "cost": cost})
     what = f"{best['type']}, {place}" if best.get("type") != home.get("type") else place
@@ -177,10 +180,23 @@ def plans_title(doc: Doc) -> str:
     return _("The best plan starts now, one zone over")
 
 
-def plan_rows(doc: Doc, zone: tzinfo) -> list[dict[str, Any]]:
-    """One row a plan, in the document's order."""
-    scale, home = scale_of(doc.get("plans", ())), doc.get("home")
-    return [_plan_row(plan, doc, scale, home, zone) for plan in doc.get("plans", ())]
+def shown_plans(doc: Doc, *, every: bool) -> list[Doc]:
+    """The plans of the table: all, or the first few with home, the first on demand and what has no rank."""
+    plans, home = list(doc.get("plans", ())), doc.get("home")
+    if every or len(plans) <= MOST_PLANS + 3:
+        return plans
+    on_demand = next((plan for plan in plans if plan["market"] == "on-demand"), None)
+    return [
+        plan
+        for place, plan in enumerate(plans)
+        if place < MOST_PLANS or _same(plan, home) or plan is on_demand or plan.get("rank") is None
+    ]
+
+
+def plan_rows(plans: Sequence[Doc], doc: Doc, zone: tzinfo) -> list[dict[str, Any]]:
+    """One row a plan, in the order given."""
+    scale, home = scale_of(plans), doc.get("home")
+    return [_plan_row(plan, doc, scale, home, zone) for plan in plans]
 
 
 def _plan_row(plan: Doc, doc: Doc, scale: Scale, home: Doc | None, zone: tzinfo) -> dict[str, Any]:
@@ -354,7 +370,7 @@ def evidence_summary(doc: Doc) -> str:
     strategies = test.get("strategies") or {}
     advice, limit = strategies.get("advice", {}), strategies.get("clairvoyant", {})
     mine, best = _number(advice.get("saving_pct")), _number(limit.get("saving_pct"))
-    if mine is not None and best is not None and best > Decimal("0.05") and mine >= 0:
+    if mine is not None and best is not None and best >= Decimal("0.5") and mine >= 0:
         return _("The advice earned %(share)s of what was possible, on prices it had not seen") % {
             "share": fmt.percent(mine / best * 100, lang())
         }
