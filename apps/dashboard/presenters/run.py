@@ -209,6 +209,9 @@ def _plan_row(plan: Doc, doc: Doc, scale: Scale, home: Doc | None, zone: tzinfo)
         "rank": plan.get("rank") or fmt.UNKNOWN,
         "best": plan.get("rank") == 1,
         "start": _("Now, %(when)s") % {"when": when} if now else when,
+        "start_short": _("Now, %(when)s") % {"when": start.astimezone(zone).strftime("%H:%M")}
+        if now and start is not None
+        else when,
         "zone": zone_word(plan) or plan["region"],
         "zone_id": plan["zone"] if plan.get("zone_name") and plan["zone"] != plan["zone_name"] else "",
         "type": plan["type"],
