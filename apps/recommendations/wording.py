@@ -75,6 +75,11 @@ def plan_reason(plan: Plan) -> str:
         return _("Where it runs today")
     if code == "no window":
         return _no_window(plan.reason)
+    dearer = dict(plan.reason.values).get("dearer_pct")
+    if isinstance(dearer, float) and dearer < 0:  # one piece held at the price now, beside pieces
+        return _("%(cheaper)s cheaper if its price stood still; pieces did better in the back-test") % {
+            "cheaper": percent(-dearer)
+        }
     return texts.get(code, "") % values
 
 
@@ -203,6 +208,15 @@ def _move(advice: Advice, best: Plan, names: Mapping[str, str]) -> str:
     if saving is None or best.series == home.series:
         return _("Start now in %(where)s; nothing allowed is cheaper.") % {"where": where}
     values = {"where": where, "saving": percent(saving)}
+    if saving < 0:  # home is not among the places allowed
+        values["saving"] = percent(-saving)
+        values["cost"] = cost
+        return _("Start now in %(where)s at %(cost)s: %(saving)s more than where it runs today.") % values
+    if best.transfer is None and advice.workload.data_gib is not None:
+        return (
+            _("Moving to %(where)s now saves %(saving)s, but the price of moving the data is not known.")
+            % values
+        )
     if best.transfer is None:
         return _("Moving to %(where)s now saves %(saving)s before moving data.") % values
     return _("Moving to %(where)s now saves %(saving)s, moving data included.") % values
@@ -236,6 +250,7 @@ def cell_reason(reason: str) -> str:
     """Why a cell of the flexibility grid has no number."""
     texts: dict[str, Any] = {
         "no home zone": _("no home zone was given"),
+        "may not be interrupted": _("it runs on demand, at one price at any hour and in any zone"),
         "no other region is allowed": _("no other region is allowed"),
         "no other type fits": _("no other type fits"),
         "no facts about this type": _("no facts about this type are loaded"),

@@ -19,7 +19,17 @@ from typing import Literal
 
 import numpy as np
 
-from finops.engine.flexibility import Cell, Chooser, Result, Walk, evaluate, grid, outcome, walk
+from finops.engine.flexibility import (
+    FREEDOMS,
+    Cell,
+    Chooser,
+    Result,
+    Walk,
+    evaluate,
+    grid,
+    outcome,
+    walk,
+)
 from finops.engine.pieces import Splitting, chance_of_pieces, judge_pieces
 from finops.engine.places import NO_SERIES, Excluded, Places, find_places
 from finops.engine.plans import (
@@ -37,6 +47,7 @@ from finops.engine.plans import (
     spot_plan,
 )
 from finops.engine.policy.decide import choose, decide
+from finops.engine.reasons import explain
 from finops.engine.rivals import judge_rivals, known_afterwards
 from finops.engine.series import US_PER_HOUR, Floats, Ints
 from finops.engine.waiting import expected_levels, same_hour
@@ -111,7 +122,9 @@ def advise(
     if waited is None and places.home is not None and workload.slack_us >= US_PER_HOUR:
         shown = desk.calendar_wait(places.home, wait_rule)
         ranked += [shown] if shown else []
-    home, zone_now = desk.home_plan(), _cheapest(p for p in ranked if p.series in set(places.zone.tolist()))
+    home, zone_now = desk.home_plan(), desk.zone_now(ranked)
+    if home is not None and zone_now is not None:
+        home = replace(home, saving_vs_zone_now_pct=saving_pct(home.cost, zone_now.cost))
     kept = _keep(ranked)
     compared = [desk.compare(plan, home, zone_now, split) for plan in kept]
     verdict, why = _verdict(desk, compared)
@@ -122,12 +135,19 @@ def advise(
         home=home,
         home_reason=places.home_reason,
         zone_now=zone_now,
-        plans=_explain(compared, workload, home, _waiting(desk, walked, wait_rule)),
+        plans=explain(compared, workload, home, _waiting(desk, walked, wait_rule)),
         left_out=len(ranked) - len(kept),
         excluded=places.excluded + never,
         waiting=_waiting(desk, walked, rule),
         flexibility=_grid(desk, walked, rule),
-        backtest=_backtest(desk, walked, rule, wait_rule, split if why.code == "pieces" else None),
+        backtest=_backtest(
+            desk,
+            walked,
+            rule,
+            wait_rule,
+            split if why.code == "pieces" else None,
+            next((plan for plan in compared if plan.rank == 1), None),
+        ),
         currency=places.currency,
         later_prices=desk.later_prices(),
         splitting=split,
@@ -175,7 +195,7 @@ class _Desk:
             )
             for s, price in zip(places.usable.tolist(), places.prices.tolist(), strict=True)
         ]
-        for region in w.regions:
+        for region in self._open_regions():
             zone = self._any_zone(region)
             for kind in places.types:
                 plan = on_demand_plan(
@@ -190,6 +210,12 @@ class _Desk:
                     plans.append(plan)
         return plans
 
+    def _open_regions(self) -> list[str]:
+        """Regions with an allowed zone; all of them where no zone is named or none is known."""
+        keys, zones = self.market.book.keys, self.workload.zones
+        there = {k.region for k in keys if k.zone in zones}
+        return [region for region in self.workload.regions if not there or region in there]
+
     def _any_zone(self, region: str) -> str:
         """An allowed zone of the region, home first: on-demand costs the same in each; '' for none."""
         keys = self.market.book.keys
@@ -201,6 +227,13 @@ class _Desk:
             }
         )
         return self.workload.home_zone if self.workload.home_zone in zones else next(iter(zones), "")
+
+    def zone_now(self, plans: Iterable[Plan]) -> Plan | None:
+        """Starting at the earliest time, in one piece, in the cheapest zone of the home region."""
+        zones = set(self.places.zone.tolist())
+        begin = self.workload.earliest_us
+        there = (p for p in plans if p.series in zones and p.start_us == begin and not p.pieces)
+        return min(there, key=lambda plan: (plan.cost, plan.zone), default=None)
 
     def home_plan(self) -> Plan | None:
         """Starting at the earliest time in the home zone: what savings compare with."""
@@ -360,10 +393,6 @@ def _keep(plans: list[Plan]) -> list[Plan]:
     return kept + [p for p in later if p.rank is None and p.market == SPOT][-1:]
 
 
-def _cheapest(plans: Iterable[Plan]) -> Plan | None:
-    return min(plans, key=lambda plan: (plan.cost, plan.zone), default=None)
-
-
 def _verdict(desk: _Desk, plans: Sequence[Plan]) -> tuple[Verdict, Reason]:
     best = next((plan for plan in plans if plan.rank == 1), None)
     w = desk.workload
@@ -376,50 +405,6 @@ def _verdict(desk: _Desk, plans: Sequence[Plan]) -> tuple[Verdict, Reason]:
     if best.start_us > w.earliest_us:
         return "wait", Reason("window")
     return "now", Reason("no window" if w.slack_us >= US_PER_HOUR else "no slack")
-
-
-def _explain(
-    plans: Sequence[Plan], workload: Workload, home: Plan | None, calendar: Result
-) -> tuple[Plan, ...]:
-    best = next((plan for plan in plans if plan.rank == 1), None)
-    return tuple(replace(plan, reason=_reason(plan, workload, home, best, calendar)) for plan in plans)
-
-
-def _reason(plan: Plan, workload: Workload, home: Plan | None, best: Plan | None, calendar: Result) -> Reason:
-    """Why a plan stands where it does; `calendar`: the back-test of the rule behind the unranked wait."""
-    dearer = 0.0 if best is None else (plan.cost / best.cost - 1) * 100
-    at_home = home is not None and plan.series == home.series
-    if plan.pieces:
-        return Reason("pieces", (("pieces", str(len(plan.pieces))),))
-    if plan.start_us > workload.earliest_us:
-        if plan.rank is not None:
-            return Reason("wait")
-        return Reason(
-            "no window", (("saving_pct", calendar.saving_pct),) if calendar.saving_pct is not None else ()
-        )
-    if plan.market == SPOT and not workload.interruptible:
-        return Reason("may be interrupted")
-    if workload.data_gib is not None and plan.transfer is None:
-        return Reason("moving unknown", (("region", plan.region),))
-    if plan.market == ON_DEMAND:
-        return Reason("on demand cheapest" if plan.rank == 1 else "on demand", (("dearer_pct", dearer),))
-    if at_home:
-        return Reason("home cheapest" if plan.rank == 1 else "home", (("dearer_pct", dearer),))
-    if plan.rank == 1:
-        moved = _moved(plan)
-        return Reason("cheapest", (("moved_pct", moved),) if moved is not None else ())
-    if plan.transfer:
-        return Reason("dearer and moving", (("dearer_pct", dearer),))
-    return Reason("next" if plan.rank == 2 else "dearer", (("dearer_pct", dearer),))
-
-
-def _moved(plan: Plan) -> float | None:
-    """How far the price has moved from its forecast within the run: the wider side of the interval,
-    percent.
-    """
-    if plan.low is None or plan.high is None or plan.cost <= 0:
-        return None
-    return max(plan.high - plan.cost, plan.cost - plan.low) / plan.cost * 100
 
 
 def _base(desk: _Desk) -> Ints:
@@ -441,7 +426,7 @@ def _walk(desk: _Desk) -> Walk:
 
 def _waiting(desk: _Desk, walked: Walk, rule: Chooser) -> Result:
     """What waiting alone was worth by a rule: staying at home with the slack, against starting at once."""
-    if desk.workload.slack_us < US_PER_HOUR:
+    if desk.workload.slack_us < US_PER_HOUR or not desk.workload.interruptible:
         return Result(0)
     return evaluate(desk.forecaster.past, walked, _base(desk), rule, slack_us=desk.workload.slack_us)
 
@@ -472,14 +457,23 @@ def _grid(desk: _Desk, walked: Walk, rule: Chooser) -> tuple[Cell, ...]:
         "region": "no other region is allowed",
         "type": "no other type fits" if places.base_type in market.stand_ins else "no facts about this type",
     }
+    if not w.interruptible:  # on demand costs the same at any hour and in any zone; Spot is no freedom here
+        freedoms, reasons = {}, dict.fromkeys(FREEDOMS, "may not be interrupted")
     return grid(desk.forecaster.past, walked, freedoms, rule, reasons=reasons)
 
 
 def _backtest(
-    desk: _Desk, walked: Walk, rule: Chooser, wait_rule: Chooser, split: Splitting | None
+    desk: _Desk,
+    walked: Walk,
+    rule: Chooser,
+    wait_rule: Chooser,
+    split: Splitting | None,
+    best: Plan | None,
 ) -> Backtest:
-    """The rule with this workload's own freedom and slack, its rivals and the limit on the same decisions;
-    where pieces are advised (`split`) theirs is the advice, and one piece a rival.
+    """The rule with this workload's own freedom and slack, its rivals and the limit on the same decisions.
+
+    Where pieces are advised (`split`) theirs is the advice, and one piece a rival; where on-demand is the
+    best plan its price is the advice, and the rule on Spot a rival.
     """
     w, places, past = desk.workload, desk.places, desk.forecaster.past
     advice = evaluate(past, walked, places.usable, rule, slack_us=w.slack_us)
@@ -493,7 +487,13 @@ def _backtest(
     if split is not None and split.test is not None:
         rivals.append(("one_piece", advice))
         advice = split.test.over_home
-    else:  # the limit of one piece: pieces can be cheaper
+    elif w.interruptible and (best is None or best.market == SPOT):
+        # The limit of one piece on Spot: pieces and on-demand can be cheaper.
         rivals.append(("clairvoyant", known_afterwards(past, walked, places.usable, slack_us=w.slack_us)))
+    if best is not None and best.market == ON_DEMAND and len(walked):
+        rivals.append(("spot_rule", advice))
+        advice = outcome(walked, np.full(len(walked), best.price * w.hours))
+    elif not w.interruptible:
+        advice = Result(0)
     first, last = (int(walked.times[0]), int(walked.times[-1])) if len(walked) else (None, None)
     return Backtest(advice, tuple(rivals), first, last)

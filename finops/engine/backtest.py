@@ -11,8 +11,9 @@ saving is the mean over series. Capture = that mean / the mean of the optimum wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -94,12 +95,14 @@ def backtest(
     equivalents: Mapping[str, Sequence[str]] | None = None,
     every_hours: int = 6,
     config: PolicyConfig = DEFAULT,
+    tell: Callable[[Cell], None] | None = None,
 ) -> BacktestResult:
     """Decide every `every_hours` in [start, end) for each home series, and charge the outcome.
 
     Prices before `start_us` in the book are training; what reaches past `end_us` is not read. `on_demand`:
     list price per instance-hour by series index. `equivalents`: types that can do the work of a type.
-    Places are the book's series of the same provider, region, product and currency.
+    Places are the book's series of the same provider, region, product and currency. `tell` hears each cell
+    as it is done.
     """
     cut = book.until(end_us)
     cells: list[Cell] = []
@@ -113,7 +116,10 @@ def backtest(
         zones, types = _zone_groups(keys), _type_groups(keys, equivalents)
         listed = np.array([(on_demand or {}).get(int(i), np.nan) for i in mine])
         field_ = _Field(panel, rows, zones, types, listed, start_us, every_hours)
-        cells += [field_.cell(region, h, s) for h in hours for s in slack_hours]
+        for h, s in product(hours, slack_hours):
+            cells.append(field_.cell(region, h, s))
+            if tell is not None:
+                tell(cells[-1])
     return BacktestResult(tuple(cells), every_hours, config)
 
 

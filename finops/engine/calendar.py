@@ -26,7 +26,7 @@ def zone_of(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"unknown time zone: {name!r}") from error
+        raise ValueError(f"unknown time zone: {name!r}; write it like Europe/Berlin") from error
 
 
 def parse_clock(text: str) -> int:

@@ -326,6 +326,7 @@ def _grid_cell(cell: Doc | None, wait: float, where: str, half: float, chosen: b
 
 STRATEGY_WORDS = {
     "advice": gettext_lazy("Offpeak's advice"),
+    "spot_rule": gettext_lazy("The launch rule on Spot"),
     "one_piece": gettext_lazy("The same in one piece"),
     "zone_now": gettext_lazy("Start now in the cheapest zone"),
     "same_hour_4_weeks": gettext_lazy("Same hour as the last four weeks"),

@@ -37,15 +37,16 @@ def _series(
     product: str,
 ) -> ExactSeries:  # fmt: skip
     known = directory(provider=provider, snapshots=snapshots)
-    check_regions([region], known, provider)
-    check_types([type], known, provider)
+    check_regions([region], known, provider, "region")
+    check_types([type], known, provider, "type")
     check_product(product, known)
+    zone_key = resolve_zone(zone, [region], known, "zone")
     try:
         series = exact_series(
             provider=provider,
             region=region,
             instance_type=type,
-            zone_key=resolve_zone(zone, [region], known, "zone"),
+            zone_key=zone_key,
             product=product,
             snapshots=snapshots,
         )
@@ -158,8 +159,8 @@ def price_profile(
     except ValueError as error:
         raise WorkloadError("timezone", _("Unknown time zone. Write it as Europe/Berlin.")) from error
     known = directory(provider=provider, snapshots=chosen)
-    check_regions([region], known, provider)
-    check_types([type], known, provider)
+    check_regions([region], known, provider, "region")
+    check_types([type], known, provider, "type")
     check_product(product, known)
     book = loaded_book(
         provider=provider, regions=[region], types=[type], product=product, snapshots=chosen

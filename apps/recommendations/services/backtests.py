@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -19,7 +19,7 @@ from apps.recommendations.services.document import Document, evidence, iso, roun
 from apps.recommendations.services.question import check_product, check_regions, check_types
 from finops.engine.backtest import Cell, backtest
 from finops.engine.series import US_PER_HOUR, PriceBook, to_us
-from finops.engine.workload import WorkloadError
+from finops.engine.workload import MAX_HOURS, MAX_SLACK_HOURS, WorkloadError
 
 # 60,000 decisions in a cell take about a second on one core.
 MAX_REQUEST_DECISIONS = 500_000
@@ -40,16 +40,18 @@ def backtest_launch(
     at: datetime | None = None,
     bounded: bool = False,
     snapshots: Mapping[str, int] | None = None,
+    tell: Callable[[Cell], None] | None = None,
 ) -> Document:
     """Cells of (region, hours, slack) with the rule, its rivals and the optimum (docs/commands.md).
 
     A decision every `every_hours` in [start, end) for each series as home; prices before `start` train,
     nothing at or after `end` (or `at`) is read. `bounded`: refuse a question too large for one request.
+    `tell` hears each cell as it is done.
     Raises WorkloadError.
     """
     chosen = dict(current_snapshots() if snapshots is None else snapshots)
     until = min(end, at) if at else end
-    _check(regions, hours, slack_hours, start, until)
+    _check(regions, hours, slack_hours, every_hours, start, until)
     known = directory(provider=provider, snapshots=chosen)
     check_regions(regions, known, provider)
     check_product(product, known)
@@ -77,6 +79,7 @@ def backtest_launch(
         on_demand=listed,
         equivalents=substitutes or None,
         every_hours=every_hours,
+        tell=tell,
     )
     return {
         "cells": [_cell(cell) for cell in result.cells],
@@ -91,15 +94,20 @@ def _check(
     regions: Sequence[str],
     hours: Sequence[float],
     slack_hours: Sequence[float],
+    every_hours: int,
     start: datetime,
     end: datetime,
 ) -> None:
     if not regions:
         raise WorkloadError("regions", _("Name at least one region."))
-    if not hours or min(hours) <= 0:
-        raise WorkloadError("hours", _("Hours must be above 0."))
-    if not slack_hours or min(slack_hours) < 0:
-        raise WorkloadError("slack_hours", _("Slack must be 0 hours or more."))
+    if not hours or not all(0 < length <= MAX_HOURS for length in hours):
+        raise WorkloadError("hours", _("Hours must be above 0 and at most %(most)d.") % {"most": MAX_HOURS})
+    if not slack_hours or not all(0 <= slack <= MAX_SLACK_HOURS for slack in slack_hours):
+        raise WorkloadError(
+            "slack_hours", _("Slack must be between 0 and %(most)d hours.") % {"most": MAX_SLACK_HOURS}
+        )
+    if every_hours < 1:
+        raise WorkloadError("every_hours", _("Hours between decisions must be 1 or more."))
     if end <= start:
         raise WorkloadError("to", _("The window must end after it starts."))
 

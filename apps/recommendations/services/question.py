@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from apps.catalog.models import InstanceType, Region
 from apps.catalog.selectors import instance_types_matching
 from apps.prices.models import ListPrice
+from apps.prices.selectors import transfer_prices
 from apps.prices.selectors.directory import Directory, directory, nearest
 from finops.engine.workload import Workload, WorkloadError
 
@@ -51,6 +52,10 @@ def workload_question(
         **{**asked, "regions": regions, "types": tuple(asked.get("types") or ())},
     )
     check_types(workload.types, known, provider)
+    if workload.data_region and not transfer_prices(
+        provider=provider, from_region=workload.data_region, to_regions=regions, at=at
+    ):
+        check_regions([workload.data_region], known, provider, "data_region")
     return Question(workload, _fitting(workload), known)
 
 
@@ -77,13 +82,17 @@ def _fitting(workload: Workload) -> tuple[str, ...]:
         types = types.filter(gpu_count=0)
     found = tuple(types.values_list("name", flat=True))
     if not found:
+        if workload.gpu:
+            raise WorkloadError(
+                "gpu", _("No known instance type has this GPU and size. Load instance types or ask for less.")
+            )
         raise WorkloadError(
             "min_vcpu", _("No known instance type is large enough. Load instance types or ask for less.")
         )
     return found
 
 
-def check_regions(regions: Collection[str], known: Directory, provider: str) -> None:
+def check_regions(regions: Collection[str], known: Directory, provider: str, field: str = "regions") -> None:
     """Every region has Spot prices, list prices or an entry in the catalogue; nothing is checked without
     data.
     """
@@ -96,10 +105,10 @@ def check_regions(regions: Collection[str], known: Directory, provider: str) -> 
     listed |= set(Region.objects.filter(provider=provider, code__in=unknown).values_list("code", flat=True))
     for region in unknown:
         if region not in listed:
-            raise WorkloadError("regions", _unknown(_("Region"), region, known.regions))
+            raise WorkloadError(field, _unknown(_("Region"), region, known.regions))
 
 
-def check_types(types: Collection[str], known: Directory, provider: str) -> None:
+def check_types(types: Collection[str], known: Directory, provider: str, field: str = "types") -> None:
     """At least one of the named types is known somewhere; a single unknown one among others is told as
     such.
     """
@@ -108,7 +117,7 @@ def check_types(types: Collection[str], known: Directory, provider: str) -> None
     facts = InstanceType.objects.filter(provider=provider, name__in=types).exists()
     listed = facts or ListPrice.objects.filter(provider=provider, instance_type__in=types).exists()
     if not listed:
-        raise WorkloadError("types", _unknown(_("Instance type"), next(iter(types)), known.types))
+        raise WorkloadError(field, _unknown(_("Instance type"), next(iter(types)), known.types))
 
 
 def check_product(product: str, known: Directory) -> None:

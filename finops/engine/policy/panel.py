@@ -93,7 +93,8 @@ def read_signals(panel: Panel, groups: Sequence[Ints], job: Job) -> Signals:
         place = logs.argmin(axis=0)
         low = np.take_along_axis(logs, place[None], 0)[0]
         known = np.isfinite(low)
-        best[g] = np.where(known, np.exp(np.where(known, low, 0.0)), np.nan)
+        # Not exp(low): a rounded price would lose its ties with home.
+        best[g] = np.where(known, np.take_along_axis(panel.price[rows], place[None], 0)[0], np.nan)
         pick[g] = np.where(known, rows[place], -1)
         top = xy[rows].sum(axis=0) + config.prior_weight * config.prior_momentum
         momentum[g] = np.clip(top / (xx[rows].sum(axis=0) + config.prior_weight), 0.0, 1.2)

@@ -269,3 +269,63 @@ def test_splitting_is_answered_with_its_number(market: datetime) -> None:
     assert "Splitting is not worth it: 0.0" in answer["sentence"]
     assert all(plan["pieces"] == [] for plan in answer["plans"])
     assert advise_launch(**ASKED, at=market)["splitting"] is None
+
+
+def test_moving_that_saves_nothing_is_not_told_as_a_saving(market: datetime) -> None:
+    answer = advise_launch(**{**ASKED, "home_zone": "us-east-1a"}, at=market, zones=["us-east-1b"])
+    assert "saves" not in answer["sentence"]
+    assert "25.0\u202f% more than where it runs today" in answer["sentence"]
+
+
+def test_a_region_of_the_data_that_nobody_knows_is_refused(market: datetime) -> None:
+    with pytest.raises(WorkloadError, match="us-east-1") as refused:
+        advise_launch(**ASKED, at=market, data_gib=5.0, data_region="us-est-1")
+    assert refused.value.field == "data_region"
+    assert advise_launch(**ASKED, at=market, data_gib=5.0, data_region="eu-west-1")["plans"]
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("hours", ["--hours", "nan"]),
+        ("hours", ["--hours", "inf"]),
+        ("slack_hours", ["--slack-hours", "inf"]),
+        ("every_hours", ["--every-hours", "0"]),
+    ],
+)
+def test_a_back_test_of_impossible_numbers_is_refused(
+    market: datetime, capsys: Capture, field: str, options: list[str]
+) -> None:
+    window = ["--from", "2026-02-20T00:00:00Z", "--to", "2026-03-01T00:00:00Z"]
+    with pytest.raises(SystemExit) as ended:
+        call_command(
+            "backtest_launch", "--regions=us-east-1", "--product=Linux/UNIX", *window, *options, "--json"
+        )
+    assert ended.value.code == 2
+    assert json.loads(capsys.readouterr().out)["error"]["field"] == field
+
+
+def test_a_back_test_tells_its_progress_on_standard_error(market: datetime, capsys: Capture) -> None:
+    call_command(
+        "backtest_launch", "--regions=us-east-1", "--product=Linux/UNIX", "--from=2026-02-20T00:00:00Z",
+        "--to=2026-03-01T00:00:00Z", "--hours=1,4", "--slack-hours=4", "--json",
+    )  # fmt: skip
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)["cells"]) == 2
+    assert printed.err.count("us-east-1, ") == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "words_"),
+    [
+        ("zone", ["--region=us-east-1", "--type=m5.large", "--zone=us-east-1z"]),
+        ("type", ["--region=us-east-1", "--type=m5.larg", "--zone=us-east-1a"]),
+        ("region", ["--region=us-east-9", "--type=m5.large", "--zone=us-east-1a"]),
+    ],
+)
+def test_wrong_input_of_a_price_names_its_own_field(
+    market: datetime, capsys: Capture, field: str, words_: list[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        call_command("prices", *words_, "--product=Linux/UNIX", "--json")
+    assert json.loads(capsys.readouterr().out)["error"]["field"] == field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -244,3 +245,45 @@ def test_a_chance_claims_no_more_than_the_days_behind_it() -> None:
     assert chance_cheaper(other, always) == pytest.approx(1 / 30)
     assert chance_cheaper(always, other, days_each=7.0) == pytest.approx(5 / 6)
     assert chance_cheaper(always[:23], other[:23]) is None
+
+
+def test_the_cheapest_zone_now_is_a_start_now_and_home_is_compared_with_it() -> None:
+    # Every night is cheap, so the rule waits for it; "now in the cheapest zone" stays a start now.
+    nightly = [(float(h), 1.0 if h % 24 < 6 else 2.0) for h in range(0, HOURS + 1, 6)]
+    dear = [(h, 1.5 * price) for h, price in nightly]
+    market = Market(book_of({("a", "m5.large"): dear, ("b", "m5.large"): nightly}, hours=HOURS))
+    at = from_us(START_US + (HOURS - 12) * 3_600_000_000)
+    found = advise(workload(at=at, slack_hours=24), market)
+    assert found.verdict == "wait"
+    assert found.zone_now is not None
+    assert (found.zone_now.zone, found.zone_now.cost) == ("b", pytest.approx(8.0))
+    assert found.home is not None
+    assert found.home.saving_vs_zone_now_pct == pytest.approx(-50.0)
+
+
+def test_on_demand_is_offered_only_in_regions_with_an_allowed_zone() -> None:
+    keys = {("a", "m5.large"): [(0, 1.0)], ("b", "m5.large"): [(0, 1.0)]}
+    east = book_of(keys, hours=HOURS)
+    book = replace(east, keys=(east.keys[0], replace(east.keys[1], region="us-west-2")))
+    listed = {(region, "m5.large"): ListedPrice(2.0, "USD") for region in ("us-east-1", "us-west-2")}
+    two = {"regions": ("us-east-1", "us-west-2")}
+    here = advise(workload(zones=("a",), **two), Market(book, list_prices=listed))
+    assert {plan.region for plan in here.plans} == {"us-east-1"}
+    anywhere = advise(workload(**two), Market(book, list_prices=listed))
+    assert {p.region for p in anywhere.plans if p.series is None} == {"us-east-1", "us-west-2"}
+
+
+def test_work_on_demand_is_tested_on_demand() -> None:
+    listed = {("us-east-1", "m5.large"): ListedPrice(2.0, "USD")}
+    market = Market(flat(a=1.25, b=1.0), list_prices=listed)
+    found = advise(workload(slack_hours=24, interruptible=False), market)
+    assert found.backtest.advice.saving_pct == pytest.approx(100 * (1 - 2.0 / 1.25))
+    assert dict(found.backtest.rivals)["spot_rule"].saving_pct == pytest.approx(20.0)
+    assert {cell.reason for cell in found.flexibility} == {"may not be interrupted"}
+    assert found.waiting.decisions == 0
+    unlisted = advise(workload(interruptible=False), Market(flat(a=1.25, b=1.0)))
+    assert unlisted.backtest.advice.decisions == 0
+    cut = advise(workload(discount_pct=60), market)
+    assert cut.best is not None
+    assert cut.best.market == "on-demand"
+    assert cut.backtest.advice.saving_pct == pytest.approx(100 * (1 - 0.8 / 1.25))

@@ -124,3 +124,18 @@ def test_the_lowest_of_the_coming_instants_agrees_with_brute_force():
             for row in values
         ]
         np.testing.assert_array_equal(forward_min(values, width), want)
+
+
+def test_a_price_that_ties_with_home_moves_nothing():
+    # The decimal 0.0371 is not what exp(log(0.0371)) gives; a turns dearer two hours after each decision.
+    steps = [(h, 0.05 if h % 6 == 2 else 0.0371) for h in range(0, 900, 2)]
+    book = book_of({("a", "m"): steps, ("b", "m"): [(0, 0.0371)]}, hours=900)
+    (cell,) = run(book, home_series=[1]).cells
+    assert cell.strategies["zone_now"].lost_share == 0.0
+    assert cell.strategies["zone_now"].saving_vs_home_pct == 0.0
+
+
+def test_each_cell_is_told_as_it_is_done():
+    told = []
+    found = run(mixed(), hours=[1.0, 4.0], slack_hours=[4.0], tell=told.append)
+    assert tuple(told) == found.cells

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from apps.recommendations.management.verb import Verb, moment, names, numbers
 from apps.recommendations.services import backtest_launch
 from apps.recommendations.services.backtests import EVERY_HOURS
+from finops.engine.backtest import Cell
 
 
 class Command(Verb):
@@ -35,7 +36,21 @@ class Command(Verb):
             "provider", "regions", "product", "types", "start", "end", "hours", "slack_hours",
             "every_hours", "at",
         )  # fmt: skip
-        return backtest_launch(**{name: options[name] for name in wanted})
+        return backtest_launch(**{name: options[name] for name in wanted}, tell=self._tell)
+
+    def _tell(self, cell: Cell) -> None:
+        """Progress on standard error: a region takes a minute and more."""
+        told = _("%(region)s, %(hours)g h, slack %(slack)g h: %(n)d decisions on %(series)d series")
+        self.stderr.write(
+            told
+            % {
+                "region": cell.region,
+                "hours": cell.hours,
+                "slack": cell.slack_hours,
+                "n": cell.decisions,
+                "series": cell.series,
+            }
+        )
 
     def show(self, document: dict[str, Any]) -> None:
         """A row a cell and strategy."""
