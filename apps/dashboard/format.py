@@ -68,6 +68,13 @@ def hourly(value: Number | None) -> str:
     return number(value, hourly_decimals(value))
 
 
+def axis_value(value: Number | None) -> str:
+    """Where a price axis begins: `0.90`, with more decimals where it would show as 0.00."""
+    exact = decimal_of(value)
+    small = exact is not None and 0 < abs(exact) < Decimal("0.1")
+    return number(exact, hourly_decimals(exact) if small else 2).rstrip("0" if small else "")
+
+
 def money(value: Number | None, currency: str, *, decimals: int | None = None, sign: bool = False) -> str:
     """`$2,963.33`, `CHF 1,200.00`; in sentences (decimals None) whole from 100 on, else two decimals."""
     exact = decimal_of(value)

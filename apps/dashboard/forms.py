@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -45,6 +46,20 @@ class MomentField(forms.DateTimeField):
             if found.tzinfo is not None:
                 return found
         return super().to_python(value)
+
+
+def plain_limits(form: forms.Form) -> None:
+    """Limits of numbers in plain words with both ends, instead of Django's own."""
+    for field in form.fields.values():
+        ends = [v for v in field.validators if isinstance(v, MinValueValidator | MaxValueValidator)]
+        low = next((v.limit_value for v in ends if isinstance(v, MinValueValidator)), None)
+        high = next((v.limit_value for v in ends if isinstance(v, MaxValueValidator)), None)
+        text = (
+            _("Write a number from %(low)s to %(high)s.") if high is not None else _("Write %(low)s or more.")
+        )
+        for own in ends:
+            field.validators.remove(own)
+            field.validators.append(type(own)(own.limit_value, text % {"low": low, "high": high}))
 
 
 class RunForm(forms.Form):
@@ -100,6 +115,7 @@ class RunForm(forms.Form):
         self.fields["regions"].choices = [(r, r) for r in known.regions()]  # type: ignore[attr-defined]
         self.fields["product"].choices = [(p, p) for p in known.products]  # type: ignore[attr-defined]
         self.fields["types"].widget.attrs["list"] = "known-types"
+        plain_limits(self)
         for name in ("earliest", "deadline"):
             self.fields[name].help_text = _("Time zone: %(zone)s.") % {"zone": zone.key}
         for name, field in self.fields.items():
@@ -231,6 +247,7 @@ class KeyForm(forms.Form):
 
     def __init__(self, *args: Any, scopes: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        plain_limits(self)
         self.fields["scopes"].choices = scopes  # type: ignore[attr-defined]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 NUMBER_WORDS = (
@@ -24,6 +24,47 @@ NUMBER_WORDS = (
     _("fifteen"),
 )
 DAY_NAMES = (_("Mon"), _("Tue"), _("Wed"), _("Thu"), _("Fri"), _("Sat"), _("Sun"))
+
+# Sentences of the engine, which knows no Django: listed here to be collected; `_(template) % values` where
+# they are shown. A test keeps the list equal to the engine's.
+ENGINE_MESSAGES = (
+    gettext_noop(
+        "Unchanged for %(days)s days (since %(since)s) while the other zones changed %(moves)s times."
+    ),
+    gettext_noop(
+        "At %(share)s %% of the on-demand price since %(since)s; the other zones are at %(others)s %%."
+    ),
+    gettext_noop(
+        "%(factor)s times the price of the other zones since %(since)s; no list price to compare with."
+    ),
+    gettext_noop("Spot costs %(factor)s times the on-demand price."),
+    gettext_noop("Prices are unknown for %(hours)s h, from %(since)s."),
+    gettext_noop("Prices are unknown for %(hours)s h in %(count)s gaps, the first from %(since)s."),
+    gettext_noop(
+        "%(zone)s is a zone name beside zone ids: without the account's map one zone may count twice."
+    ),
+    gettext_noop("%(product)s differs by %(differs)s %% from its (Amazon VPC) name: they are two markets."),
+    gettext_noop(
+        "%(product)s costs %(share)s %% of Linux on the same machine; a licence cannot make it cheaper."
+    ),
+    gettext_noop("%(count)s prices are not above 0; no price is not a free one."),
+    gettext_noop(
+        "Off-peak is %(start)s to %(end)s every day (%(zone)s): %(saving)s %% under the weekly mean."
+    ),
+    gettext_noop("Off-peak is %(start)s to %(end)s (%(zone)s): %(saving)s %% under the weekly mean."),
+    gettext_noop("Cannot judge: %(weeks)s of %(needed)s whole weeks of prices are known."),
+    gettext_noop("No off-peak hour: what one week shows, the other weeks do not repeat."),
+    gettext_noop("No off-peak hour to rely on: it did not hold or could not be used in later weeks."),
+    gettext_noop("No off-peak hour: time of week moves the price by %(moved)s %%."),
+    gettext_noop("Cannot judge: too few whole weeks of prices for %(hours)s."),
+    gettext_noop("True here: %(hours)s costs %(ratio)s times the other hours (%(low)s-%(high)s)."),
+    gettext_noop(
+        "False here: %(hours)s costs %(ratio)s times the other hours (%(low)s-%(high)s), not %(claimed)s."
+    ),
+    gettext_noop(
+        "Cannot judge: %(hours)s costs %(low)s-%(high)s times the other hours, claimed are %(claimed)s."
+    ),
+)
 
 
 def count_word(count: int) -> str:

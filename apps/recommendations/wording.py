@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from finops.engine.advice import Advice
@@ -19,15 +20,26 @@ NARROW_SPACE, MINUS = "\u202f", "\u2212"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+def _chinese() -> bool:
+    return (get_language() or "").startswith("zh")
+
+
+def joined(*parts: str) -> str:
+    """Sentences one after the other: with a blank between them, in Chinese without."""
+    return ("" if _chinese() else " ").join(part for part in parts if part)
+
+
 def percent(value: float) -> str:
     """One decimal, a real minus, never "−0.0"."""
     text = f"{abs(value):.1f}"
     sign = MINUS if value < 0 and text != "0.0" else ""
-    return f"{sign}{text}{NARROW_SPACE}%"
+    return f"{sign}{text}{'' if _chinese() else NARROW_SPACE}%"
 
 
 def moment(value: datetime) -> str:
-    """6 Mar 09:00 UTC."""
+    """6 Mar 09:00 UTC; 3月6日 09:00 UTC."""
+    if _chinese():
+        return f"{value.month}月{value.day}日 {value:%H:%M} UTC"
     return f"{value.day} {MONTHS[value.month - 1]} {value:%H:%M} UTC"
 
 
@@ -106,7 +118,7 @@ def sentence(advice: Advice, names: Mapping[str, str]) -> str:
         return ""
     parts = [waiting(advice), _move(advice, best, names), splitting(advice)]
     parts += _assumptions(advice, names)
-    return " ".join(part for part in parts if part)
+    return joined(*parts)
 
 
 def _cannot_judge(advice: Advice) -> str:
@@ -123,8 +135,8 @@ def _cannot_judge(advice: Advice) -> str:
     text = _("Cannot judge: no Spot price is known at this time for %(types)s in %(regions)s.") % what
     if advice.best is not None:
         cost = money(advice.best.cost, advice.best.currency)
-        return f"{text} " + _("On demand it costs %(cost)s.") % {"cost": cost}
-    return f"{text} " + _("Load prices, or choose another time.")
+        return joined(text, _("On demand it costs %(cost)s.") % {"cost": cost})
+    return joined(text, _("Load prices, or choose another time."))
 
 
 def waiting(advice: Advice) -> str:
@@ -184,7 +196,7 @@ def _move(advice: Advice, best: Plan, names: Mapping[str, str]) -> str:
         saved = _("This advice saved %(saving)s on average in the back-test.") % {
             "saving": percent(test.saving_pct)
         }
-        return f"{told} {saved}"
+        return joined(told, saved)
     if best.market == ON_DEMAND:
         return _("On demand in %(where)s is the best known plan at %(cost)s.") % {
             "where": where,
@@ -226,7 +238,8 @@ def _assumptions(advice: Advice, names: Mapping[str, str]) -> list[str]:
             first = _("The home price is not used (%(detail)s)") % {"detail": values.get("detail", "")}
         else:
             first = _("No price is known in the home zone")
-        told.append(f"{first}: {compared}." if compared else f"{first}.")
+        text = _("%(what)s: %(compared)s.") if compared else _("%(what)s.")
+        told.append(text % {"what": first, "compared": compared})
     best = advice.best
     if best is not None and best.market != ON_DEMAND and best.rework is None:
         told.append(_("Rework by interruptions is not included: no interruption data."))

@@ -25,7 +25,6 @@ from finops.engine.flexibility import (
     Chooser,
     Result,
     Walk,
-    cheapest_now,
     evaluate,
     grid,
     outcome,
@@ -49,6 +48,7 @@ from finops.engine.plans import (
 )
 from finops.engine.policy.decide import choose, decide
 from finops.engine.reasons import explain
+from finops.engine.rivals import judge_rivals, known_afterwards
 from finops.engine.series import US_PER_HOUR, Floats, Ints
 from finops.engine.waiting import expected_levels, same_hour
 from finops.engine.workload import Workload, candidate_series
@@ -470,18 +470,16 @@ def _backtest(
     split: Splitting | None,
     best: Plan | None,
 ) -> Backtest:
-    """The rule with this workload's own freedom and slack, and its rivals on the same decisions.
+    """The rule with this workload's own freedom and slack, its rivals and the limit on the same decisions.
 
     Where pieces are advised (`split`) theirs is the advice, and one piece a rival; where on-demand is the
     best plan its price is the advice, and the rule on Spot a rival.
     """
     w, places, past = desk.workload, desk.places, desk.forecaster.past
     advice = evaluate(past, walked, places.usable, rule, slack_us=w.slack_us)
-    rivals = [
-        ("home_now", evaluate(past, walked, _base(desk), cheapest_now, slack_us=0)),
-        ("zone_now", evaluate(past, walked, places.zone, cheapest_now, slack_us=0)),
-        ("same_hour_4_weeks", evaluate(past, walked, places.usable, wait_rule, slack_us=w.slack_us)),
-    ]
+    rivals = judge_rivals(
+        past, walked, _base(desk), places.zone, places.usable, slack_us=w.slack_us, wait_rule=wait_rule
+    )
     listed = desk.market.list_prices.get((places.home_region, places.base_type))
     if listed is not None and listed.currency == places.currency and len(walked):
         price = listed.per_hour * (1 - w.discount_pct / 100) * w.hours
@@ -489,6 +487,9 @@ def _backtest(
     if split is not None and split.test is not None:
         rivals.append(("one_piece", advice))
         advice = split.test.over_home
+    elif w.interruptible and (best is None or best.market == SPOT):
+        # The limit of one piece on Spot: pieces and on-demand can be cheaper.
+        rivals.append(("clairvoyant", known_afterwards(past, walked, places.usable, slack_us=w.slack_us)))
     if best is not None and best.market == ON_DEMAND and len(walked):
         rivals.append(("spot_rule", advice))
         advice = outcome(walked, np.full(len(walked), best.price * w.hours))

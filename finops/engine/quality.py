@@ -310,8 +310,17 @@ def _gaps(state: _State, config: QualityConfig) -> list[Finding]:
         {"count": int(count[s]), "hours": f"{hours[s]:.0f}", "since": _day(int(first[s]))}
         for s in which.tolist()
     ]
-    text = "Prices are unknown for %(hours)s h in %(count)s gaps, the first from %(since)s."
-    return _find(state, which, "gap", "info", text, told, since=first, home=False, candidate=False)
+    found = []
+    for one, text in (
+        (True, "Prices are unknown for %(hours)s h, from %(since)s."),
+        (False, "Prices are unknown for %(hours)s h in %(count)s gaps, the first from %(since)s."),
+    ):
+        chosen = (count[which] == 1) == one
+        values = [t for t, keep in zip(told, chosen, strict=True) if keep]
+        found += _find(
+            state, which[chosen], "gap", "info", text, values, since=first, home=False, candidate=False
+        )
+    return found
 
 
 def _zone_names_and_ids(state: _State) -> list[Finding]:

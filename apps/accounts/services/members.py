@@ -19,6 +19,7 @@ from apps.accounts.roles import Role
 from apps.accounts.services.audit import audit_record
 
 DEMO_EMAIL = "demo@offpeak.example"
+DEMO_ORGANISATION = "Demo organisation"
 PREFERENCES = ("name", "language", "time_zone", "theme")
 
 
@@ -155,14 +156,21 @@ def user_preferences_update(*, user: User, **values: str) -> User:
 
 @transaction.atomic
 def demo_user_ensure(*, password: str) -> User:
-    """The demo login as admin of the default organisation, with this password; a repeat changes nothing."""
+    """The demo login as admin of the default organisation, with this password; a repeat changes nothing.
+
+    Where it is the first member the organisation is named after the demo.
+    """
     user = User.objects.filter(email=DEMO_EMAIL).first()
     if user is None:
         user = User.objects.create_user(DEMO_EMAIL, password, name="Demo")
     elif not user.check_password(password):
         user.set_password(password)
         user.save(update_fields=["password"])
-    Membership.objects.get_or_create(
-        user=user, organisation=Organisation.default(), defaults={"role": Role.ADMIN}
+    organisation = Organisation.default()
+    _, joined = Membership.objects.get_or_create(
+        user=user, organisation=organisation, defaults={"role": Role.ADMIN}
     )
+    if joined and not organisation.memberships.exclude(user=user).exists():
+        organisation.name = DEMO_ORGANISATION
+        organisation.save(update_fields=["name"])
     return user

@@ -56,7 +56,7 @@ def price_lines(
     narrow = [EndLabel(line.short, p, line.text, line.strong) for line, p in ends]
     layout["annotations"] = end_labels(wide, low, high, HEIGHT)
     phone = base_layout(right=76, height=PHONE_HEIGHT)
-    phone["xaxis"] = time_axis(start, end, zone, lang, at_most=3)
+    phone["xaxis"] = time_axis(start, end, zone, lang, at_most=4)
     phone["annotations"] = end_labels(narrow, low, high, PHONE_HEIGHT)
     return {"data": [_trace(line, zone) for line in lines], "layout": layout, "phone": phone}
 

@@ -25,8 +25,10 @@ def time_ticks(
     start: datetime, end: datetime, zone: tzinfo, lang: str, at_most: int = 7
 ) -> tuple[list[str], list[str]]:
     """Tick places and words at local midnights, evenly spaced; the first names the year."""
+    if fmt.is_zh(lang) and at_most <= 4:  # 2020年3月6日 is half as wide again as 6 Mar 2020
+        at_most -= 1
     days = max(1, round((end - start) / timedelta(days=1)))
-    step = next((s for s in (1, 2, 3, 5, 7, 14, 21, 28, 56, 91, 182, 364) if days / s <= at_most), 728)
+    step = next((s for s in (1, 2, 3, 4, 5, 7, 14, 21, 28, 35, 56, 91, 182, 364) if days / s <= at_most), 728)
     local = start.astimezone(zone)
     first = local.replace(hour=0, minute=0, second=0, microsecond=0)
     while first < local:

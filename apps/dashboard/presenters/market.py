@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.dashboard import format as fmt
 from apps.dashboard.figures.prices import CONTEXT, Line, axis_start, price_lines, week_map, week_reach
+from apps.dashboard.figures.thinning import averaged, step_hours
 from apps.dashboard.market import MarketFacts, ZoneRow
 from apps.dashboard.words import capital, count_word, day_names, joined, lang
 from finops.engine.claim import ClaimResult
@@ -152,10 +154,12 @@ def _change_note(facts: MarketFacts, days: int) -> str:
     if not facts.changes or not zones:
         return _("none in this period")
     hours = days * 24 * zones / facts.changes
-    return _("%(zones)d zones · a change every %(hours)s h each") % {
-        "zones": zones,
-        "hours": fmt.number(hours),
-    }
+    text = ngettext(
+        "%(zones)d zone · a change every %(hours)s h",
+        "%(zones)d zones · a change every %(hours)s h each",
+        zones,
+    )
+    return text % {"zones": zones, "hours": fmt.number(hours, 0 if hours >= 2 else 1)}
 
 
 def dearest_finding(facts: MarketFacts) -> str:
@@ -177,9 +181,11 @@ def dearest_finding(facts: MarketFacts) -> str:
 
 def lines(facts: MarketFacts) -> list[Line]:
     """Context first, the cheapest and the dearest on average on top."""
-    ordered = facts.by_mean()[:MAX_LINES]
+    ordered = facts.by_mean()
     if not ordered:
         return []
+    if len(ordered) > MAX_LINES:  # the dearest is what the title may speak of
+        ordered = [*ordered[: MAX_LINES - 1], ordered[-1]]
     cheap, dear = ordered[0], ordered[-1] if len(ordered) > 1 else None
     drawn: list[Line] = []
     for row in ordered:
@@ -196,18 +202,30 @@ def lines(facts: MarketFacts) -> list[Line]:
 def price_chart(facts: MarketFacts, instance_type: str, zone: tzinfo) -> dict[str, Any]:
     """Frame of the chart of change points."""
     drawn = lines(facts)
-    start = axis_start(drawn)
-    measure = _(
-        "Spot price of %(type)s, %(currency)s per hour, every change; the axis starts at %(start)s"
-    ) % {
+    step = step_hours([line.steps for line in drawn])
+    if step is not None:
+        drawn = [replace(line, steps=averaged(line.steps, step)) for line in drawn]
+    text = _("Spot price of %(type)s, %(currency)s per hour, every change; the axis starts at %(start)s")
+    if step is not None:
+        text = _(
+            "Spot price of %(type)s, %(currency)s per hour, time-weighted in steps of %(step)s h; "
+            "the axis starts at %(start)s"
+        )
+    measure = text % {
         "type": instance_type,
         "currency": fmt.currency_word(facts.currency, lang()),
-        "start": fmt.number(start, 2) if start is not None else fmt.UNKNOWN,
+        "step": step,
+        "start": fmt.axis_value(axis_start(drawn)),
     }
+    priced = len(facts.by_mean())
     return {
         "id": "price-figure",
         "title": dearest_finding(facts),
         "measure": measure,
+        "left_out": _("%(shown)d of %(all)d zones are drawn: the cheapest and the dearest on average")
+        % {"shown": len(drawn), "all": priced}
+        if priced > len(drawn)
+        else "",
         "figure": price_lines(drawn, start=facts.start, end=facts.end, zone=zone, lang=lang()),
     }
 

@@ -18,6 +18,7 @@ Doc = Mapping[str, Any]
 WHERES = ("home", "zone", "region", "type")
 OFF_SCALE = -60.0  # savings below are named, not drawn: one dear alternative must not flatten the rest
 NEAR_ZERO = 0.5
+MOST_PLANS = 10
 
 
 def _number(value: Any) -> Decimal | None:
@@ -105,7 +106,9 @@ def heading(doc: Doc, *, zone: tzinfo) -> str:
     lead = str((doc.get("waiting") or {}).get("sentence") or _("Start now."))
     cost = fmt.money(best["cost"], best.get("currency", "USD"))
     if home is None or saving is None:
-        return joined(lead, _("%(place)s now costs [[%(cost)s]].") % {"place": place, "cost": cost})
+        several = len({plan["type"] for plan in doc["plans"]}) > 1
+        what = f"{best['type']}, {place}" if several else place
+        return joined(lead, _("%(place)s now costs [[%(cost)s]].") % {"place": what, "cost": cost})
     if _same(best, home) or saving == 0:
         return joined(lead, _("%(place)s now is the best at [[%(cost)s]].") % {"place": place, "cost": cost})
     what = f"{best['type']}, {place}" if best.get("type") != home.get("type") else place
@@ -177,10 +180,23 @@ def plans_title(doc: Doc) -> str:
     return _("The best plan starts now, one zone over")
 
 
-def plan_rows(doc: Doc, zone: tzinfo) -> list[dict[str, Any]]:
-    """One row a plan, in the document's order."""
-    scale, home = scale_of(doc.get("plans", ())), doc.get("home")
-    return [_plan_row(plan, doc, scale, home, zone) for plan in doc.get("plans", ())]
+def shown_plans(doc: Doc, *, every: bool) -> list[Doc]:
+    """The plans of the table: all, or the first few with home, the first on demand and what has no rank."""
+    plans, home = list(doc.get("plans", ())), doc.get("home")
+    if every or len(plans) <= MOST_PLANS + 3:
+        return plans
+    on_demand = next((plan for plan in plans if plan["market"] == "on-demand"), None)
+    return [
+        plan
+        for place, plan in enumerate(plans)
+        if place < MOST_PLANS or _same(plan, home) or plan is on_demand or plan.get("rank") is None
+    ]
+
+
+def plan_rows(plans: Sequence[Doc], doc: Doc, zone: tzinfo) -> list[dict[str, Any]]:
+    """One row a plan, in the order given."""
+    scale, home = scale_of(plans), doc.get("home")
+    return [_plan_row(plan, doc, scale, home, zone) for plan in plans]
 
 
 def _plan_row(plan: Doc, doc: Doc, scale: Scale, home: Doc | None, zone: tzinfo) -> dict[str, Any]:
@@ -193,6 +209,9 @@ def _plan_row(plan: Doc, doc: Doc, scale: Scale, home: Doc | None, zone: tzinfo)
         "rank": plan.get("rank") or fmt.UNKNOWN,
         "best": plan.get("rank") == 1,
         "start": _("Now, %(when)s") % {"when": when} if now else when,
+        "start_short": _("Now, %(when)s") % {"when": start.astimezone(zone).strftime("%H:%M")}
+        if now and start is not None
+        else when,
         "zone": zone_word(plan) or plan["region"],
         "zone_id": plan["zone"] if plan.get("zone_name") and plan["zone"] != plan["zone_name"] else "",
         "type": plan["type"],
@@ -307,40 +326,46 @@ def _grid_cell(cell: Doc | None, wait: float, where: str, half: float, chosen: b
 
 STRATEGY_WORDS = {
     "advice": gettext_lazy("Offpeak's advice"),
+    "spot_rule": gettext_lazy("The launch rule on Spot"),
+    "one_piece": gettext_lazy("The same in one piece"),
     "zone_now": gettext_lazy("Start now in the cheapest zone"),
-    "type_zone_now": gettext_lazy("Start now on the cheapest type and zone"),
     "same_hour_4_weeks": gettext_lazy("Same hour as the last four weeks"),
-    "same_hour": gettext_lazy("Same hour as the last four weeks"),
-    "night": gettext_lazy("Always at night"),
-    "trailing_median": gettext_lazy("Wait for the trailing median"),
+    "night": gettext_lazy("Always at 02:00 UTC, home zone"),
     "home_now": gettext_lazy("Start now, home zone"),
     "on_demand": gettext_lazy("Always on-demand"),
     "clairvoyant": gettext_lazy("Limit: the best start and zone, known only afterwards"),
-    "clairvoyant_type": gettext_lazy("Limit with free type, known only afterwards"),
 }
 
 
 def evidence_rows(doc: Doc) -> list[dict[str, Any]]:
-    """The back-test: the advice, its rivals, the limit."""
-    test = doc.get("backtest") or {}
-    strategies = test.get("strategies") or {}
-    if not strategies and test.get("realised_saving_pct") is not None:
-        strategies = {"advice": {**test, "saving_vs_home_pct": test["realised_saving_pct"]}}
-    rows = []
-    for name, result in strategies.items():
-        saving = result.get("saving_vs_home_pct", result.get("saving_pct"))
-        lost = result.get("lost_share")
-        rows.append(
-            {
-                "name": STRATEGY_WORDS.get(name, capital(name.replace("_", " "))),
-                "best": name == "advice",
-                "cost": fmt.number(result.get("mean_cost"), 2),
-                "saving": fmt.percent(saving, lang()),
-                "interval": fmt.span(result.get("low"), result.get("high"), lang(), decimals=1, words=True),
-                "lost": fmt.percent(float(lost) * 100 if lost is not None else None, lang()),
-            }
-        )
-    return rows
+    """The back-test: the advice, its rivals, the limit; in this order, whatever the document's is."""
+    strategies = (doc.get("backtest") or {}).get("strategies") or {}
+    order = [*STRATEGY_WORDS, *(name for name in strategies if name not in STRATEGY_WORDS)]
+    limit = strategies.get("clairvoyant") or {}
+    return [_evidence_row(name, strategies[name], limit) for name in order if name in strategies]
+
+
+def _evidence_row(name: str, result: Doc, limit: Doc) -> dict[str, Any]:
+    lost, low = result.get("lost_share"), result.get("low")
+    base = name == "home_now"  # what the others are compared with has no interval and no loss of its own
+    return {
+        "name": STRATEGY_WORDS.get(name, capital(name.replace("_", " "))),
+        "best": name == "advice",
+        "limit": name == "clairvoyant",
+        "cost": fmt.number(result.get("mean_cost"), 2),
+        "saving": fmt.percent(result.get("saving_pct"), lang()),
+        "interval": fmt.span(None if base else low, result.get("high"), lang(), decimals=1, words=True),
+        "lost": fmt.percent(None if base or lost is None else float(lost) * 100, lang()),
+        "above": fmt.percent(_above(result, limit), lang()),
+    }
+
+
+def _above(result: Doc, limit: Doc) -> Decimal | None:
+    """How much dearer than the limit, percent; None unless both are of the same decisions."""
+    mine, best = _number(result.get("mean_cost")), _number(limit.get("mean_cost"))
+    if mine is None or not best or result.get("decisions") != limit.get("decisions"):
+        return None
+    return (mine / best - 1) * 100
 
 
 def evidence_summary(doc: Doc) -> str:
@@ -348,9 +373,8 @@ def evidence_summary(doc: Doc) -> str:
     test = doc.get("backtest") or {}
     strategies = test.get("strategies") or {}
     advice, limit = strategies.get("advice", {}), strategies.get("clairvoyant", {})
-    mine = _number(advice.get("saving_vs_home_pct", advice.get("saving_pct")))
-    best = _number(limit.get("saving_vs_home_pct", limit.get("saving_pct")))
-    if mine is not None and best is not None and best > Decimal("0.05"):
+    mine, best = _number(advice.get("saving_pct")), _number(limit.get("saving_pct"))
+    if mine is not None and best is not None and best >= Decimal("0.5") and mine >= 0:
         return _("The advice earned %(share)s of what was possible, on prices it had not seen") % {
             "share": fmt.percent(mine / best * 100, lang())
         }

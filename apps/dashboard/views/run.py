@@ -158,7 +158,7 @@ def _answer(
         key,
         lambda: render_to_string(
             "dashboard/run_answer.html",
-            _context(document, question, at, snapshots, moment, asked),
+            _context(document, question, at, snapshots, moment, asked, every="all" in request.GET),
             request=request,
         ),
         CACHE_SECONDS,
@@ -180,10 +180,12 @@ def _context(
     snapshots: dict[str, int],
     moment: freshness.Moment,
     asked: bool,
+    *,
+    every: bool,
 ) -> dict[str, Any]:
     zone = ZoneInfo(timezone.get_current_timezone_name())
-    scale = words.scale_of(document.get("plans", ()))
-    rows = words.plan_rows(document, zone)
+    plans = words.shown_plans(document, every=every)
+    rows = words.plan_rows(plans, document, zone)
     best = words.best_plan(document)
     return {
         "doc": document,
@@ -192,11 +194,12 @@ def _context(
         "eyebrow": _eyebrow(question),
         "heading": words.heading(document, zone=zone),
         "lead": words.lead(document),
-        "strip": _strip(question, at, zone),
+        "strip": _strip(question, document, at, zone),
         "plans_title": words.plans_title(document),
         "currency": (best or {}).get("currency") or "USD",
-        "scale": scale,
+        "scale": words.scale_of(plans),
         "rows": rows,
+        "left_out": len(document.get("plans", ())) - len(plans),
         "show_types": len({row["type"] for row in rows}) > 1,
         "show_chance": any(row["chance"] for row in rows),
         "rework_unknown": any(row["rework_unknown"] for row in rows),
@@ -224,8 +227,13 @@ def _eyebrow(question: dict[str, Any]) -> str:
     }
 
 
-def _strip(question: dict[str, Any], at: datetime, zone: ZoneInfo) -> list[tuple[str, str]]:
-    """The workload in a line."""
+def _strip(
+    question: dict[str, Any], document: dict[str, Any], at: datetime, zone: ZoneInfo
+) -> list[tuple[str, str]]:
+    """The workload in a line; zones by the name that the plans use, whatever was typed."""
+    names = {plan["zone"]: words.zone_word(plan) for plan in document.get("plans", ()) if plan.get("zone")}
+    home = words.zone_word(document["home"]) if document.get("home") else question.get("home_zone")
+    places = [names.get(zone_id, zone_id) for zone_id in question.get("zones") or question["regions"]]
     start = question.get("earliest") or at
     latest = question.get("deadline") or start + timedelta(
         hours=_slack(question, at) + float(question["hours"])
@@ -250,8 +258,8 @@ def _strip(question: dict[str, Any], at: datetime, zone: ZoneInfo) -> list[tuple
     return [
         (_("Hours of work"), fmt.hours(question["hours"])),
         (_("Instance type"), kind),
-        (_("Home zone"), question.get("home_zone") or _("not given")),
-        (_("Allowed"), listed(question.get("zones") or question["regions"])),
+        (_("Home zone"), home or _("not given")),
+        (_("Allowed"), listed(places)),
         (_("Earliest start"), fmt.moment(start, zone, lang(), weekday=True, named=False)),
         (_("Done by"), fmt.moment(latest, zone, lang(), weekday=True, named=False)),
         (_("Interruptible"), interrupted),
@@ -320,7 +328,7 @@ def _chart(
         % {
             "currency": fmt.currency_word(subject.get("currency", "USD"), lang()),
             "days": CHART_DAYS,
-            "start": fmt.number(start, 2),
+            "start": fmt.axis_value(start),
         },
         "figure": figure,
         "rows": [facts[key] for key in wanted if key in facts],

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import translation
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -34,6 +35,7 @@ from apps.accounts.services.members import (
 from apps.dashboard.context import THEME_COOKIE
 from apps.dashboard.forms import InviteForm, KeyForm, ProfileForm
 from apps.dashboard.views.home import YEAR
+from apps.dashboard.words import joined
 
 AUDIT_A_PAGE = 50
 WORDS: dict[str, Any] = {scope.value: word for scope, word in SCOPE_WORDS.items()}
@@ -73,14 +75,30 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
         context["keys"] = [
             (key, key.state(now), [WORDS.get(s, s) for s in key.scopes]) for key in api_key_list(organisation)
         ]
-        context["active_keys"] = sum(state == "active" for _key, state, _words in context["keys"])
         context["key_form"] = KeyForm(scopes=SCOPES)
     if organisation is not None and context["may_members"]:
         context["members"] = list(member_list(organisation))
         context["roles"] = Role.choices
+        admins = [m.pk for m in context["members"] if m.role == Role.ADMIN and m.user.is_active]
+        context["last_admin"] = admins[0] if len(admins) == 1 else None
         context["invite_form"] = InviteForm(roles=Role.choices, initial={"role": Role.VIEWER})
+    context["heading"] = _heading(context.get("keys", []), len(context.get("members", [])))
     context.update(extra)
     return render(request, "dashboard/settings.html", context, status=status)
+
+
+def _heading(keys: list[tuple[Any, str, list[Any]]], people: int) -> str:
+    """How many keys work and how many people have access; of people nothing where they may not be seen."""
+    active = sum(state == "active" for _key, state, _words in keys)
+    if active:
+        first = ngettext("%(n)s API key is active.", "%(n)s API keys are active.", active) % {"n": active}
+    else:
+        first = _("No API key is active.")
+    if not people:
+        return first
+    return joined(
+        first, ngettext("%(m)s person has access.", "%(m)s people have access.", people) % {"m": people}
+    )
 
 
 def _put_errors(form: Form, error: ValidationError) -> None:

@@ -1,8 +1,11 @@
 """The two dark blocks are alike; every text has its Chinese one; the compiled catalogue is the source's."""
 
+import ast
 import gettext
 import re
 from pathlib import Path
+
+from apps.dashboard.words import ENGINE_MESSAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 TOKENS = (ROOT / "static/css/tokens.css").read_text()
@@ -68,3 +71,17 @@ def test_the_compiled_catalogue_is_that_of_the_source() -> None:
         if key
     }
     assert compiled == dict(entries())
+
+
+def test_the_sentences_of_the_engine_are_listed_for_translation() -> None:
+    found = set()
+    for name in ("quality", "profile", "claim"):
+        tree = ast.parse((ROOT / f"finops/engine/{name}.py").read_text())
+        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        found |= {
+            node.value for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            and id(node) not in docs and re.fullmatch(r"\S+ .*\.", node.value)
+        }  # fmt: skip
+    assert found == set(ENGINE_MESSAGES)
+    assert found <= {source for source, _target in entries()}
