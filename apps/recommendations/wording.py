@@ -76,10 +76,8 @@ def plan_reason(plan: Plan) -> str:
     if code == "no window":
         return _no_window(plan.reason)
     dearer = dict(plan.reason.values).get("dearer_pct")
-    if isinstance(dearer, float) and dearer < 0:  # one piece held at the price now, beside pieces
-        return _("%(cheaper)s cheaper if its price stood still; pieces did better in the back-test") % {
-            "cheaper": percent(-dearer)
-        }
+    if isinstance(dearer, float) and dearer < 0:  # ranked behind for rework or moving that has no price
+        return _("%(cheaper)s cheaper before costs that are not known") % {"cheaper": percent(-dearer)}
     return texts.get(code, "") % values
 
 

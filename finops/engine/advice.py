@@ -360,8 +360,6 @@ def _rank(desk: _Desk, plans: Iterable[Plan]) -> list[Plan]:
         if (f := rework_factors(w, hazard_of(w, market, p.region, p.instance_type))) is not None
     ]
     worst = max(known, default=0.0)
-    # Pieces were chosen by their own test against one piece: a held price is no argument against them there.
-    now = {p.series: p.cost for p in plans if p.start_us == w.earliest_us and not p.pieces}
 
     def order(plan: Plan) -> tuple[bool, bool, float, bool, bool, int, str, str]:
         unknown = worst * plan.compute if plan.rework is None else 0.0
@@ -369,7 +367,7 @@ def _rank(desk: _Desk, plans: Iterable[Plan]) -> list[Plan]:
         return (
             plan.market == SPOT and not w.interruptible,
             moving_unknown,
-            min(plan.cost, now.get(plan.series, np.inf)) + unknown if plan.pieces else plan.cost + unknown,
+            round(plan.cost + unknown, 9),
             not plan.pieces,
             plan.series is None or plan.series != desk.places.home,
             plan.start_us,

@@ -11,7 +11,7 @@ from finops.engine.places import Places
 from finops.engine.plans import Forecaster, Market, Plan, chance_cheaper, hazard_of, interval, spot_plan
 from finops.engine.rework import rework_hours
 from finops.engine.series import US_PER_HOUR, Ints
-from finops.engine.splitting import Slots, SplitTest, backtest_split, choose_pieces, levels, pieces_of
+from finops.engine.splitting import SAME, Slots, SplitTest, backtest_split, choose_pieces, levels, pieces_of
 from finops.engine.workload import Workload
 
 
@@ -66,6 +66,10 @@ def _plan(
     pieces = pieces_of(choice.runs[0], w.earliest_us, slots)
     mean = float(test.errors.mean())
     expected = float(choice.expected[0]) * mean
+    # Corrected by past misses it must still not cost more than starting now. The back-test knows no such
+    # correction at its decisions and splits more often than this.
+    if expected > price * slots.hours * (1 + SAME):
+        return None
     whole = spot_plan(
         w,
         market,

@@ -25,6 +25,8 @@ Bools = NDArray[np.bool_]
 DAYS = 14
 LEAST_DAYS = 7
 SPLIT_GAIN = 0.005
+# Two sums of the same prices in another order differ by less.
+SAME = 1e-9
 # Decisions x hours of work x hours of the window that one back-test may hold; longer ones look less often.
 MAX_CELLS = 20_000_000
 
@@ -54,6 +56,10 @@ class Slots:
     @property
     def last_us(self) -> int:
         return round(self.last * US_PER_HOUR)
+
+    @property
+    def hours(self) -> float:
+        return self.work - 1 + self.last
 
 
 @dataclass(frozen=True)
@@ -188,11 +194,14 @@ class SplitChoice:
 
 
 def choose_pieces(standing: Floats, level: Floats, slots: Slots) -> SplitChoice:
-    """Pieces by the forecast, taken where they promise `SPLIT_GAIN` over the best single piece."""
+    """Pieces by the forecast, taken where they promise `SPLIT_GAIN` over the best single piece and cost no
+    more than starting now at the price that stands: who sees that price is not told to pay more than it.
+    """
     costs = HourCosts.forecast(level * standing[:, None], slots)
     expected, runs = cheapest_pieces(costs, slots)
     with np.errstate(invalid="ignore"):
         splits = restarts(runs).any(axis=1) & (expected < cheapest_piece(costs, slots) * (1 - SPLIT_GAIN))
+        splits &= expected <= standing * slots.hours * (1 + SAME)
     return SplitChoice(splits, runs, expected)
 
 

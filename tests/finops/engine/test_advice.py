@@ -287,3 +287,16 @@ def test_work_on_demand_is_tested_on_demand() -> None:
     assert cut.best is not None
     assert cut.best.market == "on-demand"
     assert cut.backtest.advice.saving_pct == pytest.approx(100 * (1 - 0.8 / 1.25))
+
+
+@given(seed=st.integers(0, 10_000), restart=st.sampled_from((0, 5)))
+@settings(max_examples=40, deadline=None)
+def test_the_first_plan_is_never_dearer_than_another_ranked_one(seed: int, restart: int) -> None:
+    hours = np.random.default_rng(seed)
+    cycle = 1.0 + 0.4 * hours.random(24)
+    prices = [(float(h), float(cycle[h % 24] * (1 + 0.15 * hours.random()))) for h in range(HOURS + 1)]
+    asked = workload(slack_hours=24, splittable=True, restart_minutes=restart, hazard_per_hour=0.0)
+    found = advise(asked, Market(book_of({("a", "m5.large"): prices}, hours=HOURS)))
+    ranked = [plan for plan in found.plans if plan.rank is not None]
+    assert [plan.rank for plan in ranked] == list(range(1, len(ranked) + 1))
+    assert ranked[0].cost <= min(plan.cost for plan in ranked) * (1 + 1e-9)
