@@ -1,4 +1,8 @@
-"""The cache of a server that may be away: what cannot be kept is computed again, and no page fails for it."""
+"""The cache of a server that may be away: what cannot be kept is computed again, and no page fails for it.
+
+Values are kept as JSON. Django's own serializer pickles, and who can write to the cache server could then run
+code here.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,23 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
+
+
+class JsonSerializer:
+    """JSON in and out: None, booleans, numbers, text, lists, objects with text keys; TypeError for others."""
+
+    def dumps(self, value: Any) -> int | bytes:
+        """What goes to the server; whole numbers bare, so that the server can count on them."""
+        return value if type(value) is int else orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATETIME)
+
+    def loads(self, data: bytes) -> Any:
+        """What came from the server."""
+        return orjson.loads(data)
 
 
 class ForgivingCache(RedisCache):

@@ -78,4 +78,4 @@ def choices(snapshots: dict[str, int]) -> Choices:
         first, last, common = (moment.astimezone(UTC) for moment in known)
         return Choices(rows, (first, last, common))
 
-    return kept(cache_key("choices", snapshots), read, DAY)
+    return kept(cache_key("choices", snapshots), read, DAY, Choices)

@@ -54,7 +54,7 @@ def regions_known(snapshots: dict[str, int]) -> list[RegionKnown]:
             for p, r, n, t, a, b, gaps in rows
         ]
 
-    return kept(cache_key("regions", snapshots), read, DAY)
+    return kept(cache_key("regions", snapshots), read, DAY, list[RegionKnown])
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def quality_flags(snapshots: dict[str, int], regions: list[RegionKnown], languag
             found, key=lambda f: (not f.blocked, f.severity != "error", f.region, f.instance_type, f.zone)
         )
 
-    return kept(cache_key("quality", snapshots, language), judge, DAY)
+    return kept(cache_key("quality", snapshots, language), judge, DAY, list[Flag])
 
 
 def _region_flags(known: RegionKnown, snapshots: dict[str, int]) -> list[Flag]:

@@ -100,6 +100,7 @@ CACHES = {
         else "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": CACHE_URL,
         "KEY_PREFIX": "offpeak",
+        "OPTIONS": {"serializer": "finops.cache.JsonSerializer"} if CACHE_URL else {},
     }
 }
 

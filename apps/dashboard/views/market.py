@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -17,7 +16,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.access import access
 from apps.accounts.roles import Action
 from apps.dashboard import freshness, market
-from apps.dashboard.caching import DAY, cache_key
+from apps.dashboard.caching import DAY, cache_key, kept
 from apps.dashboard.catalogue import Choices
 from apps.dashboard.presenters import market as words
 from apps.dashboard.words import lang, listed
@@ -138,15 +137,13 @@ def _region(
         request.GET.urlencode(),
         timezone.get_current_timezone_name(),
     )
-    found: dict[str, str] | None = cache.get(key)
-    if found is None:
+
+    def made() -> dict[str, str]:
         context = _context(filters, moment, at, snapshots, freshness.choices_of(request))
-        found = {
-            "html": render_to_string("dashboard/market_region.html", context, request=request),
-            "title": context["heading"],
-        }
-        cache.set(key, found, CACHE_SECONDS)
-    return found
+        html = render_to_string("dashboard/market_region.html", context, request=request)
+        return {"html": html, "title": context["heading"]}
+
+    return kept(key, made, CACHE_SECONDS, dict[str, str])
 
 
 def _facts(filters: Filters, at: datetime, snapshots: dict[str, int]) -> market.MarketFacts:
@@ -176,15 +173,15 @@ def _claim(
 ) -> dict[str, Any] | None:
     regions = known.regions()
     region = CLAIM_REGION if CLAIM_REGION in regions else filters.regions[0]
-    key = cache_key("claim", snapshots, region, filters.product, f"{at:%Y%m%d}")
-    result = cache.get(key)
-    if result is None:
+    key = cache_key("claim", snapshots, region, filters.product, f"{at:%Y%m%d}", lang())
+
+    def tested() -> dict[str, Any] | None:
         book = loaded_book(
             provider=PROVIDER, regions=[region], product=filters.product, snapshots=snapshots
         ).book
-        result = market.claim_of(book, at=at)
-        cache.set(key, result, DAY)
-    return words.claim_view(result, region)
+        return words.claim_view(market.claim_of(book, at=at), region)
+
+    return kept(key, tested, DAY, dict[str, Any] | None)
 
 
 def _context(

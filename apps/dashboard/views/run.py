@@ -129,6 +129,7 @@ def _document(
         key,
         lambda: advice_document(question, at=at, snapshots=snapshots, organisation=organisation),
         CACHE_SECONDS,
+        dict[str, Any],
     )
 
 
@@ -162,6 +163,7 @@ def _answer(
             request=request,
         ),
         CACHE_SECONDS,
+        str,
     )
 
 

@@ -11,13 +11,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
 from django.utils.translation import get_language
 
 from apps.accounts.models import Organisation
 from apps.recommendations.models import Advice
 from finops.engine.workload import Workload
+from finops.fingerprint import code_fingerprint
 
 # What an answer rests on besides the lake: reference data in the database, newest row of each.
 _REFERENCE = (
@@ -43,12 +43,12 @@ def digest(
     *,
     schedule: Sequence[str] = (),
 ) -> str:
-    """Names a question on a state of the data: same digest, same answer."""
+    """Names a question on a state of the data and the code: same digest, same answer."""
     with connection.cursor() as cursor:
         cursor.execute(_REFERENCE)
         reference = [str(value) for value in cursor.fetchone()]
     parts = [
-        settings.OFFPEAK_VERSION,
+        code_fingerprint(),
         get_language() or "",
         organisation.pk if organisation else None,
         sorted(snapshots.items()),
