@@ -425,3 +425,18 @@ def test_a_worker_that_still_holds_its_run_is_not_taken_for_dead(settings: Any, 
         let_go.set()
         thread.join()
         assert services.runs_reconcile(now=NOW + timedelta(hours=1)) == 1
+
+
+def test_the_command_ends_runs_of_killed_imports_first(lake_folder: Path, tmp_path: Path) -> None:
+    killed = services.ingest_run_create(source="killed.json")
+    IngestRun.objects.filter(pk=killed.pk).update(
+        state=RunState.RUNNING, started_at=NOW, heartbeat_at=NOW - timedelta(days=1)
+    )
+    file = tmp_path / "good.json"
+    file.write_text(answer(row("0.1", "2026-05-02T01:00:00Z")))
+    out = io.StringIO()
+    call_command("import_prices", str(file), "--json", stdout=out, stderr=io.StringIO())
+    killed.refresh_from_db()
+    assert (killed.state, killed.stored) == (RunState.FAILED, 0)
+    assert "ended before it was done" in killed.error
+    assert json.loads(out.getvalue())["runs"][0]["stored"] == 1

@@ -89,6 +89,8 @@ class Command(BaseCommand):
                     f"{path[:200]!a}",
                     returncode=2,
                 )
+        # A home that is used by commands only has no clock that would tell of an import that was killed.
+        services.runs_reconcile(now=timezone.now())
         runs = [
             services.prices_import(
                 source=path, provider=given["provider"], options=options, listener=self._show(path)
