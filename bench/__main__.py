@@ -1,7 +1,7 @@
 """`make bench`: run every bench of this folder in order, each in a process of its own.
 
-A bench is a module with a `main()` that prints its lines. Those on real data read OFFPEAK_BENCH_DATA; without
-it their line says "not run: no data". Names given as arguments choose some of them.
+A bench is a module that runs as a program and prints its lines. Those on real data read OFFPEAK_BENCH_DATA;
+without it their line says "not run: no data". Names given as arguments choose some of them.
 """
 
 import os
@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-MAIN = re.compile(r"^def main\(", re.MULTILINE)
+RUNS = re.compile(r'^if __name__ == "__main__":', re.MULTILINE)
 
 
 def benches() -> list[str]:
-    """Return the module names that have a `main()`."""
+    """Return the names of the modules that run as a program."""
     found = [
         ".".join(path.relative_to(FOLDER).with_suffix("").parts)
         for path in sorted(FOLDER.rglob("*.py"))
-        if not path.name.startswith("_") and MAIN.search(path.read_text())
+        if not path.name.startswith("_") and RUNS.search(path.read_text())
     ]
     return found
 

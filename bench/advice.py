@@ -8,23 +8,17 @@ The set-up and the baselines are those of `bench.pages`.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from bench.pages import (
-    ARCHIVE,
-    ARCHIVE_CASES,
     CACHED_LIMIT,
-    CASES,
     COLD_LIMIT,
+    child,
     forget,
+    main,
     median_seconds,
     plain_queries,
-    signed_in,
 )
 
 
@@ -66,46 +60,5 @@ def measure(case: tuple[str, str, list[str], str], client: Any) -> bool:
     return ratios[0] <= COLD_LIMIT and ratios[1] < CACHED_LIMIT
 
 
-def child() -> int:
-    """Load and measure in this process, on the servers of the environment."""
-    import django
-
-    django.setup()
-    from apps.ingest import services
-
-    services.demo_load()
-    cases = list(CASES)
-    data = os.environ.get("OFFPEAK_BENCH_DATA")
-    if data:
-        services.prices_import(source=str(Path(data) / ARCHIVE), location=str(Path(data) / ARCHIVE))
-        cases += ARCHIVE_CASES
-    client = signed_in()
-    within = [measure(case, client) for case in cases]
-    return 0 if all(within) else 1
-
-
-def main() -> int:
-    """Start servers of its own and run the child on them."""
-    from finops.embedded.servers import Servers
-
-    with tempfile.TemporaryDirectory(prefix="offpeak-bench-") as base:
-        servers = Servers.of(Path(base) / "home", durable=False)
-        holder = servers.acquire()
-        try:
-            environment = {
-                **os.environ,
-                **servers.environment(),
-                "OFFPEAK_HOME": str(Path(base) / "home"),
-                "DJANGO_SETTINGS_MODULE": "finops.settings.check",
-            }
-            migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-            subprocess.run(migrate, env=environment, check=True)
-            return subprocess.run(
-                [sys.executable, "-m", "bench.advice", "--child"], env=environment, check=False
-            ).returncode
-        finally:
-            servers.release(holder)
-
-
 if __name__ == "__main__":
-    sys.exit(child() if "--child" in sys.argv else main())
+    sys.exit(child(measure) if "--child" in sys.argv else main("bench.advice"))

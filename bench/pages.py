@@ -126,8 +126,8 @@ def measure(case: tuple[str, str, list[str], str], client: Any) -> bool:
     return good
 
 
-def child() -> int:
-    """Load and measure in this process, on the servers of the environment."""
+def child(measure: Callable[[tuple[str, str, list[str], str], Any], bool]) -> int:
+    """Load and measure each case in this process, on the servers of the environment."""
     import django
 
     django.setup()
@@ -144,8 +144,8 @@ def child() -> int:
     return 0 if all(within) else 1
 
 
-def main() -> int:
-    """Start servers of its own and run the child on them."""
+def main(module: str) -> int:
+    """Start servers of its own and run the child of `module` on them."""
     from finops.embedded.servers import Servers
 
     with tempfile.TemporaryDirectory(prefix="offpeak-bench-") as base:
@@ -162,11 +162,11 @@ def main() -> int:
                 [sys.executable, "manage.py", "migrate", "--verbosity", "0"], env=environment, check=True
             )
             return subprocess.run(
-                [sys.executable, "-m", "bench.pages", "--child"], env=environment, check=False
+                [sys.executable, "-m", module, "--child"], env=environment, check=False
             ).returncode
         finally:
             servers.release(holder)
 
 
 if __name__ == "__main__":
-    sys.exit(child() if "--child" in sys.argv else main())
+    sys.exit(child(measure) if "--child" in sys.argv else main("bench.pages"))

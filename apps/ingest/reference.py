@@ -75,16 +75,14 @@ def list_prices_import(
     progress: Progress = lambda _message: None,
 ) -> IngestRun:
     """On-demand list prices of a path; `listed_on` dates tables that carry no date of their own."""
-    started = time.monotonic()
-    delivery = _gather(path, lambda name, data: list_prices_of(name, data, listed_on=listed_on), progress)
     return _run(
-        delivery,
-        lambda source: _store_list_prices(delivery, source),
+        lambda name, data: list_prices_of(name, data, listed_on=listed_on),
+        _store_list_prices,
         what="list-prices",
         path=path,
         organisation=organisation,
         user=user,
-        started=started,
+        progress=progress,
     )
 
 
@@ -96,16 +94,14 @@ def instance_types_import(
     progress: Progress = lambda _message: None,
 ) -> IngestRun:
     """Instance type facts of a path with answers of `describe-instance-types`."""
-    started = time.monotonic()
-    delivery = _gather(path, instance_types_of, progress)
     return _run(
-        delivery,
-        lambda source: _store_instance_types(delivery, source),
+        instance_types_of,
+        _store_instance_types,
         what="instance-types",
         path=path,
         organisation=organisation,
         user=user,
-        started=started,
+        progress=progress,
     )
 
 
@@ -118,16 +114,14 @@ def interruption_import(
     progress: Progress = lambda _message: None,
 ) -> IngestRun:
     """Interruption bands of a path with files of the Spot Advisor; `as_of` is their date of publication."""
-    started = time.monotonic()
-    delivery = _gather(path, lambda name, data: interruption_of(name, data, as_of=as_of), progress)
     return _run(
-        delivery,
-        lambda source: _store_bands(delivery, source),
+        lambda name, data: interruption_of(name, data, as_of=as_of),
+        _store_bands,
         what="interruption",
         path=path,
         organisation=organisation,
         user=user,
-        started=started,
+        progress=progress,
     )
 
 
@@ -197,16 +191,18 @@ def _store_bands(delivery: _Delivery, source: str) -> _Outcome:
 
 @transaction.atomic
 def _run(
-    delivery: _Delivery,
-    store: Callable[[str], _Outcome],
+    read: Callable[[str, bytes], Reading[Any]],
+    store: Callable[[_Delivery, str], _Outcome],
     *,
     what: str,
     path: str,
     organisation: Organisation | None,
     user: User | None,
-    started: float,
+    progress: Progress,
 ) -> IngestRun:
-    outcome = store(Path(path).name or path)
+    started = time.monotonic()
+    delivery = _gather(path, read, progress)
+    outcome = store(delivery, Path(path).name or path)
     rejections = [*delivery.rejections, *outcome.conflicts]
     used = outcome.stored + outcome.duplicates
     refused = bool(rejections) and not used

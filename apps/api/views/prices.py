@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -60,72 +61,74 @@ class ProfileQuery(SeriesQuery):
     days = serializers.IntegerField(min_value=1, max_value=400, default=28)
 
 
-class Prices(ApiView):
+def _get(summary: str, query: type[StrictQuery], description: str) -> dict[str, Endpoint]:
+    return {
+        "GET": Endpoint(
+            summary=summary,
+            action=Action.VIEW,
+            scope=Scope.READ_PRICES,
+            query=query,
+            answer=OpenApiTypes.OBJECT,
+            description=description,
+        )
+    }
+
+
+class _PriceView(ApiView, ABC):
+    """A question about prices, answered by the document of the verb of the same name."""
+
+    tag = "prices"
+
+    @abstractmethod
+    def document(self, **query: Any) -> dict[str, Any]:
+        """The document; raises WorkloadError for wrong input."""
+
+    def get(self, request: Request) -> Response:
+        """The document, or what is wrong with which field."""
+        try:
+            return self.answer(self.document(**self.query))
+        except WorkloadError as error:
+            raise refused(error) from error
+
+
+class Prices(_PriceView):
     """Change points of one series."""
 
-    tag = "prices"
-    endpoints = {
-        "GET": Endpoint(
-            summary="Spot price changes of one series, opening price, time-weighted mean",
-            action=Action.VIEW,
-            scope=Scope.READ_PRICES,
-            query=PricesQuery,
-            answer=OpenApiTypes.OBJECT,
-            description="Decimal strings in `currency` per instance-hour. Unknown is null, never 0.",
-        )
-    }
+    endpoints = _get(
+        "Spot price changes of one series, opening price, time-weighted mean",
+        PricesQuery,
+        "Decimal strings in `currency` per instance-hour. Unknown is null, never 0.",
+    )
 
-    def get(self, request: Request) -> Response:
+    def document(self, **query: Any) -> dict[str, Any]:
         """The document of the verb `prices`."""
-        query = dict(self.query)
         start, end = query.pop("from", None), query.pop("to", None)
-        try:
-            return self.answer(price_history(**query, start=start, end=end))
-        except WorkloadError as error:
-            raise refused(error) from error
+        return price_history(**query, start=start, end=end)
 
 
-class RunCost(ApiView):
+class RunCost(_PriceView):
     """The exact cost of one run."""
 
-    tag = "prices"
-    endpoints = {
-        "GET": Endpoint(
-            summary="Exact Spot cost of one run",
-            action=Action.VIEW,
-            scope=Scope.READ_PRICES,
-            query=RunCostQuery,
-            answer=OpenApiTypes.OBJECT,
-            description="`cost` is null with a reason when a part of the run has no known price.",
-        )
-    }
+    endpoints = _get(
+        "Exact Spot cost of one run",
+        RunCostQuery,
+        "`cost` is null with a reason when a part of the run has no known price.",
+    )
 
-    def get(self, request: Request) -> Response:
+    def document(self, **query: Any) -> dict[str, Any]:
         """The document of the verb `run_cost`."""
-        try:
-            return self.answer(run_cost(**self.query))
-        except WorkloadError as error:
-            raise refused(error) from error
+        return run_cost(**query)
 
 
-class Profile(ApiView):
+class Profile(_PriceView):
     """Prices by hour of the week."""
 
-    tag = "prices"
-    endpoints = {
-        "GET": Endpoint(
-            summary="Prices by hour of the week, with a verdict",
-            action=Action.VIEW,
-            scope=Scope.READ_PRICES,
-            query=ProfileQuery,
-            answer=OpenApiTypes.OBJECT,
-            description="`relative` is the mean price in the hour over the mean of its week; 90 % intervals.",
-        )
-    }
+    endpoints = _get(
+        "Prices by hour of the week, with a verdict",
+        ProfileQuery,
+        "`relative` is the mean price in the hour over the mean of its week; 90 % intervals.",
+    )
 
-    def get(self, request: Request) -> Response:
+    def document(self, **query: Any) -> dict[str, Any]:
         """The document of the verb `profile`."""
-        try:
-            return self.answer(price_profile(**self.query))
-        except WorkloadError as error:
-            raise refused(error) from error
+        return price_profile(**query)

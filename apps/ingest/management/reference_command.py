@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from datetime import date
@@ -45,7 +46,7 @@ def reference_document(runs: list[IngestRun]) -> dict[str, Any]:
     }
 
 
-class ReferenceCommand(BaseCommand):
+class ReferenceCommand(BaseCommand, ABC):
     """Imports each path as a run of its own; one JSON document on standard output, progress on standard
     error.
     """
@@ -55,9 +56,9 @@ class ReferenceCommand(BaseCommand):
         parser.add_argument("paths", nargs="+", metavar="PATH", help=_("file, folder, archive or pattern"))
         parser.add_argument("--json", action="store_true", help=_("one JSON document on standard output"))
 
+    @abstractmethod
     def runs(self, options: dict[str, Any], progress: Callable[[str], None]) -> list[IngestRun]:
         """One run per path."""
-        raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import and report; exit code 3 when all of it was refused."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -54,7 +55,7 @@ def decimal(text: str) -> Decimal:
         raise ArgumentTypeError(_("not a number: %(text)s") % {"text": text}) from error
 
 
-class Verb(BaseCommand):
+class Verb(BaseCommand, ABC):
     """One question, one document. Wrong input: exit code 2, the field and the way out on standard error."""
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -63,13 +64,13 @@ class Verb(BaseCommand):
         parser.add_argument("--at", type=moment, help=_("decision time; nothing later is looked at"))
         parser.add_argument("--json", action="store_true", help=_("one JSON document on standard output"))
 
+    @abstractmethod
     def answer(self, options: dict[str, Any]) -> dict[str, Any]:
         """The document."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show(self, document: dict[str, Any]) -> None:
         """The document for a person."""
-        raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask, then print."""
