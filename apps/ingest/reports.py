@@ -49,7 +49,8 @@ def runs_report(runs: Sequence[IngestRun], *, now: datetime) -> dict[str, Any]:
     return {
         "runs": [run_report(run) for run in runs],
         "evidence": {
-            "snapshots": snapshots,
+            # Text: JavaScript and jq shorten integers of 19 digits.
+            "snapshots": {table: str(snapshot) for table, snapshot in snapshots.items()},
             "engine": settings.OFFPEAK_VERSION,
             "at": iso(now),
             "later_prices": False,

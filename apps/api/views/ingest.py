@@ -41,7 +41,9 @@ class RunAnswer(serializers.ModelSerializer[IngestRun]):
     known_to = UtcDateTimeField(allow_null=True, help_text="End of it, excluded.")
     seconds = serializers.FloatField(allow_null=True, help_text="Time the run took.")
     failure = serializers.CharField(source="error", help_text="Why it failed or was refused, else empty.")
-    snapshots = serializers.DictField(help_text="Snapshot id of each table as this run left it.")
+    snapshots = serializers.DictField(
+        child=serializers.CharField(), help_text="Snapshot id of each table as this run left it, as text."
+    )
 
     class Meta:
         model = IngestRun

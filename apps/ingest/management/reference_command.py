@@ -11,12 +11,13 @@ from datetime import date
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.ingest.models import IngestRun, RunState
 from apps.ingest.reports import iso, run_report
+from finops.verbs import JsonCommand
 
 EXIT_REFUSED = 3
 
@@ -46,7 +47,7 @@ def reference_document(runs: list[IngestRun]) -> dict[str, Any]:
     }
 
 
-class ReferenceCommand(BaseCommand, ABC):
+class ReferenceCommand(JsonCommand, ABC):
     """Imports each path as a run of its own; one JSON document on standard output, progress on standard
     error.
     """

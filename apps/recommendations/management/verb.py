@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
@@ -11,10 +10,11 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from finops.engine.workload import WorkloadError
+from finops.verbs import JsonCommand, error_document
 
 EXIT_USAGE = 2
 
@@ -55,7 +55,7 @@ def decimal(text: str) -> Decimal:
         raise ArgumentTypeError(_("not a number: %(text)s") % {"text": text}) from error
 
 
-class Verb(BaseCommand, ABC):
+class Verb(JsonCommand, ABC):
     """One question, one document. Wrong input: exit code 2, the field and the way out on standard error."""
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -79,12 +79,11 @@ class Verb(BaseCommand, ABC):
         except WorkloadError as error:
             told = f"--{error.field.replace('_', '-')}: {error.message}"
             if options["json"]:
-                refused = {"error": {"field": error.field, "message": error.message}}
-                self.stdout.write(json.dumps(refused, ensure_ascii=False))
+                self.document(error_document(error.message, error.field))
             self.stderr.write(told)
             sys.exit(EXIT_USAGE)
         if options["json"]:
-            self.stdout.write(json.dumps(document, ensure_ascii=False))
+            self.document(document)
         else:
             self.show(document)
 

@@ -16,7 +16,13 @@ from apps.prices.selectors.books import loaded_book
 from apps.prices.selectors.directory import directory
 from apps.prices.selectors.exact import ExactSeries, exact_series
 from apps.recommendations.services.document import Document, decimal_text, evidence, iso, rounded
-from apps.recommendations.services.question import check_product, check_regions, check_types, resolve_zone
+from apps.recommendations.services.question import (
+    check_product,
+    check_provider,
+    check_regions,
+    check_types,
+    resolve_zone,
+)
 from finops.engine.calendar import zone_of
 from finops.engine.profile import profile
 from finops.engine.series import (
@@ -36,6 +42,7 @@ def _series(
     at: datetime | None, snapshots: Mapping[str, int], *, provider: str, region: str, type: str, zone: str,
     product: str,
 ) -> ExactSeries:  # fmt: skip
+    check_provider(provider)
     known = directory(provider=provider, snapshots=snapshots)
     check_regions([region], known, provider, "region")
     check_types([type], known, provider, "type")
@@ -158,6 +165,7 @@ def price_profile(
         zone_of(timezone)
     except ValueError as error:
         raise WorkloadError("timezone", _("Unknown time zone. Write it as Europe/Berlin.")) from error
+    check_provider(provider)
     known = directory(provider=provider, snapshots=chosen)
     check_regions([region], known, provider, "region")
     check_types([type], known, provider, "type")

@@ -16,13 +16,20 @@ from apps.prices.selectors import on_demand_prices
 from apps.prices.selectors.books import loaded_book
 from apps.prices.selectors.directory import directory
 from apps.recommendations.services.document import Document, evidence, iso, rounded
-from apps.recommendations.services.question import check_product, check_regions, check_types
+from apps.recommendations.services.question import (
+    check_product,
+    check_provider,
+    check_regions,
+    check_types,
+)
 from finops.engine.backtest import Cell, backtest
 from finops.engine.series import US_PER_HOUR, PriceBook, to_us
 from finops.engine.workload import MAX_HOURS, MAX_SLACK_HOURS, WorkloadError
 
 # 60,000 decisions in a cell take about a second on one core.
 MAX_REQUEST_DECISIONS = 500_000
+# These may take another type that does the same work.
+TYPE_STRATEGIES = ("type_zone_now", "advice_type", "clairvoyant_type")
 # Few series say little, so they decide more often; more often than hourly the prices hardly differ.
 EVERY_HOURS = (1, 2, 3, 6)
 
@@ -54,6 +61,7 @@ def backtest_launch(
     chosen = dict(current_snapshots() if snapshots is None else snapshots)
     until = min(end, at) if at else end
     _check(regions, hours, slack_hours, every_hours, start, until)
+    check_provider(provider)
     known = directory(provider=provider, snapshots=chosen)
     check_regions(regions, known, provider)
     check_product(product, known)
@@ -92,6 +100,7 @@ def backtest_launch(
         "from": iso(start),
         "to": iso(until),
         "every_hours": every,
+        "left_out": _left_out(sorted({book.keys[i].instance_type for i in homes}), substitutes, provider),
         "evidence": evidence(chosen, at or timezone.now().replace(microsecond=0), later_prices=later),
     }
 
@@ -128,6 +137,29 @@ def _equivalents(types: Sequence[str] | None, provider: str) -> dict[str, list[s
     names = types or list(InstanceType.objects.filter(provider=provider).values_list("name", flat=True))
     found = {name: equivalents(name, provider=provider) for name in names}
     return {name: group for name, group in found.items() if group}
+
+
+def _left_out(
+    types: Sequence[str], substitutes: Mapping[str, Sequence[str]], provider: str
+) -> list[Document]:
+    """The strategies that may take another type, where no type is known to stand in, and why."""
+    facts = set(InstanceType.objects.filter(provider=provider, name__in=types).values_list("name", flat=True))
+    unknown = [name for name in types if name not in facts]
+    if substitutes and not unknown:
+        return []
+    if not unknown:
+        reason = _("No other type can do the work of these.")
+    elif facts:
+        reason = _("No facts are loaded about some types: nothing stands in for them.")
+    else:
+        reason = _("No facts about these types are loaded. Load them with import_instance_types.")
+    return [
+        {
+            "strategies": [] if substitutes else list(TYPE_STRATEGIES),
+            "types": unknown,
+            "reason": reason,
+        }
+    ]
 
 
 def _on_demand(book: PriceBook, provider: str, product: str, at: datetime) -> tuple[dict[int, float], bool]:

@@ -41,9 +41,9 @@ def rounded(value: float | None, digits: int = 6) -> float | None:
 def evidence(
     snapshots: Mapping[str, int], at: datetime, *, later_prices: bool | None, **more: Any
 ) -> Document:
-    """What an answer rests on."""
+    """What an answer rests on. Snapshot ids are text: JavaScript and jq shorten integers of 19 digits."""
     return {
-        "snapshots": dict(sorted(snapshots.items())),
+        "snapshots": {table: str(snapshot) for table, snapshot in sorted(snapshots.items())},
         "engine": settings.OFFPEAK_VERSION,
         "at": iso(at),
         "later_prices": later_prices,

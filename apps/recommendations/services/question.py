@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from apps.catalog.models import InstanceType, Region
 from apps.catalog.selectors import instance_types_matching
+from apps.ingest.models import Provider
 from apps.prices.models import ListPrice
 from apps.prices.selectors import transfer_prices
 from apps.prices.selectors.directory import Directory, directory, nearest
@@ -38,6 +39,7 @@ def workload_question(
         slack_hours = 0.0
     asked = {name: _clean(value) for name, value in given.items() if value is not None}
     provider = str(asked.get("provider") or "aws")
+    check_provider(provider)
     known = directory(provider=provider, snapshots=snapshots)
     regions = tuple(asked.get("regions") or ())
     check_regions(regions, known, provider)
@@ -90,6 +92,16 @@ def _fitting(workload: Workload) -> tuple[str, ...]:
             "min_vcpu", _("No known instance type is large enough. Load instance types or ask for less.")
         )
     return found
+
+
+def check_provider(provider: str) -> None:
+    """A cloud whose prices can be loaded; its data need not be."""
+    if provider not in Provider.values:
+        raise WorkloadError(
+            "provider",
+            _("Provider %(word)s is not known. Known: %(known)s.")
+            % {"word": provider, "known": ", ".join(Provider.values)},
+        )
 
 
 def check_regions(regions: Collection[str], known: Directory, provider: str, field: str = "regions") -> None:

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import connection
 from django.utils.translation import gettext as _
 
 from apps.ingest.locks import import_lock
 from finops.backup import BackupRefusedError, backup_write
+from finops.verbs import JsonCommand, error_document
 
 REFUSED = 3
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """Waits for a running import, then copies."""
 
     help = "Write a backup of the database and the lake into a new folder."
@@ -40,6 +41,8 @@ class Command(BaseCommand):
                     now=datetime.now(UTC),
                 )
         except BackupRefusedError as error:
+            if options["json"]:
+                self.document(error_document(str(error), "folder"))
             self.stderr.write(str(error))
             sys.exit(REFUSED)
         if options["json"]:

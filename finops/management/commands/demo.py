@@ -4,14 +4,15 @@ import json
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from finops.demo import demo_prepare
 from finops.embedded.home import Home
+from finops.verbs import JsonCommand
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """Loads what `make run` loads on a new home."""
 
     help = "Load the demo data and make the demo user."

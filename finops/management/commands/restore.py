@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import connection
 from django.utils.translation import gettext as _
 
 from finops.backup import BackupRefusedError, backup_restore
+from finops.verbs import JsonCommand, error_document
 
 REFUSED = 3
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """Refuses everything that would overwrite data."""
 
     help = "Restore a backup into an empty installation."
@@ -37,6 +38,8 @@ class Command(BaseCommand):
                 empty=not connection.introspection.table_names(),
             )
         except BackupRefusedError as error:
+            if options["json"]:
+                self.document(error_document(str(error), "folder"))
             self.stderr.write(str(error))
             sys.exit(REFUSED)
         if options["json"]:

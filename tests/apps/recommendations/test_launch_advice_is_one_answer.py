@@ -18,6 +18,7 @@ from django.test import Client
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
 from apps.accounts.services import api_key_create
+from apps.catalog.models import InstanceType
 from apps.ingest.selectors import database_url
 from apps.recommendations.models import Advice
 from apps.recommendations.services import advise_launch, backtest_launch, backtests
@@ -26,6 +27,9 @@ from tests.apps.recommendations.conftest import verb
 from tests.apps.recommendations.test_field_cases_of_prices import list_price
 
 Capture = pytest.CaptureFixture[str]
+FACTS: dict[str, Any] = {
+    "provider": "aws", "vcpus": 2, "memory_mib": 8192, "architectures": ["x86_64"], "source": "test",
+}  # fmt: skip
 ASKED: dict[str, Any] = {
     "hours": 8.0, "types": ["m5.large"], "regions": ["us-east-1", "us-west-2"], "home_zone": "us-east-1b",
     "product": "Linux/UNIX", "slack_hours": 24.0,
@@ -118,6 +122,13 @@ def test_back_tests_are_the_same_by_command_line_and_rest(
     assert by_rest == by_verb
     (cell,) = by_verb["cells"]
     assert cell["series"] == 2
+    assert by_verb["left_out"] == [
+        {
+            "strategies": ["type_zone_now", "advice_type", "clairvoyant_type"],
+            "types": ["m5.large"],
+            "reason": "No facts about these types are loaded. Load them with import_instance_types.",
+        }
+    ]
     # Home takes its turn: 1a saves nothing, 1b a fifth by moving to 1a.
     assert cell["strategies"]["zone_now"]["saving_vs_home_pct"] == pytest.approx(10.0)
 
@@ -128,6 +139,7 @@ def test_the_same_question_is_answered_from_its_row(market: datetime) -> None:
     assert first == again
     assert Advice.objects.count() == 1
     kept = Advice.objects.get()
+    assert all(isinstance(one, str) and int(one) for one in kept.snapshots.values())
     assert (kept.verdict, kept.snapshots) == ("now", first["evidence"]["snapshots"])
 
 
@@ -188,6 +200,7 @@ def test_repeating_work_gets_a_fixed_local_start(market: datetime, capsys: Captu
         ("home_zone", {"home_zone": "us-east-1z"}, "us-east-1a"),
         ("home_zone", {"home_zone": "us-west-2a", "regions": ["us-east-1"]}, "us-west-2"),
         ("hours", {"hours": 0}, "above 0"),
+        ("provider", {"provider": "mars"}, "aws, azure, gcp"),
     ],
 )
 def test_wrong_input_names_the_field_and_the_nearest_known(
@@ -344,3 +357,20 @@ def test_few_series_decide_every_hour_and_many_less_often(
     monkeypatch.setattr(backtests, "MAX_REQUEST_DECISIONS", 200)
     assert backtest_launch(**asked)["every_hours"] == 3
     assert backtest_launch(**asked, every_hours=5)["every_hours"] == 5
+
+
+def test_back_tests_say_which_types_nothing_stands_in_for(market: datetime) -> None:
+    window = {"start": market - timedelta(days=20), "end": market - timedelta(days=17)}
+    asked: dict[str, Any] = {
+        "regions": ["us-east-1"], "product": "Linux/UNIX", "hours": [1.0], "slack_hours": [4.0],
+        "types": ["m5.large"], "every_hours": 24, **window,
+    }  # fmt: skip
+    InstanceType.objects.create(name="m5.large", **FACTS)
+    (alone,) = backtest_launch(**asked)["left_out"]
+    assert (alone["types"], alone["reason"]) == ([], "No other type can do the work of these.")
+    assert alone["strategies"] == ["type_zone_now", "advice_type", "clairvoyant_type"]
+
+    InstanceType.objects.create(name="m5a.large", **FACTS)
+    answer = backtest_launch(**asked)
+    assert answer["left_out"] == []
+    assert "clairvoyant_type" in answer["cells"][0]["strategies"]

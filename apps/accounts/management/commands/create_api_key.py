@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from apps.accounts.actors import Actor
@@ -16,9 +16,10 @@ from apps.accounts.roles import Scope
 from apps.accounts.selectors import team_list
 from apps.accounts.services import api_key_create
 from apps.accounts.services.keys import DEFAULT_LIFE_DAYS, MAX_LIFE_DAYS
+from finops.verbs import JsonCommand
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """Makes a key of the default organisation and shows its token this once."""
 
     help = "Make an API key; its token is printed once and kept nowhere."

@@ -6,13 +6,14 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from apps.api.health import report
+from finops.verbs import JsonCommand
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """Checks database, cache, broker, lake, worker, beat, feeds and disk."""
 
     help = "State of database, cache, broker, lake, worker, beat, feeds and disk."

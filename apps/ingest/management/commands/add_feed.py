@@ -6,11 +6,12 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from apps.ingest.services.live import feed_create
+from finops.verbs import JsonCommand
 
 MINUTES_AT_LEAST = 1
 
@@ -19,7 +20,7 @@ def _list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """The feed is due at once and then every so many minutes, as long as beat and a worker run."""
 
     help = "Add a live feed of AWS Spot prices."

@@ -7,17 +7,18 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from apps.ingest.models import Feed, FeedState
 from finops.providers.aws.permissions import Finding, check, policy
 from finops.providers.aws.session import Access
+from finops.verbs import JsonCommand
 
 EXIT_DENIED = 1
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """Asks AWS with DryRun: nothing is changed and nothing is stored."""
 
     help = "Print the IAM policy needed, or check that it is granted."

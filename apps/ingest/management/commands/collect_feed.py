@@ -6,18 +6,19 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from apps.ingest.models import Feed
 from apps.ingest.reports import run_report
 from apps.ingest.services.live import database_now, feed_collect
 from finops.providers.base import TransientError
+from finops.verbs import JsonCommand
 
 EXIT_FAILED = 1
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """The same as what beat and worker do, for a first try and for looking into trouble."""
 
     help = "Collect a live feed now."

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from apps.ingest import services
@@ -17,6 +17,7 @@ from apps.ingest.models import Provider, RunState
 from apps.ingest.progress import Progress
 from apps.ingest.reports import runs_report
 from finops.providers.files import FORMATS
+from finops.verbs import JsonCommand
 
 REFUSED = 3
 # As long as the run's row takes.
@@ -49,7 +50,7 @@ def _zone(text: str) -> str:
         raise CommandError(f"no such time zone: {text}", returncode=2) from error
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """One run per PATH; exit code 3 when nothing of any of them could be used."""
 
     help = "Import Spot prices from files, folders, globs and archives"

@@ -56,7 +56,7 @@ class Command(Verb):
         )
 
     def show(self, document: dict[str, Any]) -> None:
-        """A row a cell and strategy."""
+        """A row a cell and strategy, and what had to be left out."""
         rows = [
             [
                 cell["region"],
@@ -86,3 +86,6 @@ class Command(Verb):
             ],
             rows,
         )
+        for one in document["left_out"]:
+            named = ", ".join(one["types"])
+            self.stdout.write(f"{one['reason']} {named}".rstrip())
