@@ -11,6 +11,6 @@ class IngestConfig(AppConfig):
     def ready(self) -> None:
         """Tell the price selectors where the facts are."""
         from apps.ingest import selectors
-        from apps.prices import facts
+        from finops.lake import facts
 
         facts.register(facts.Source(selectors.lake, selectors.current_snapshots))

@@ -78,6 +78,13 @@ class RunKind(models.TextChoices):
     UPKEEP = "upkeep", _("Upkeep")
 
 
+class RunSubject(models.TextChoices):
+    """What a run brings in."""
+
+    PRICES = "prices", _("Spot prices")
+    BILLS = "bills", _("Bills")
+
+
 class RunState(models.TextChoices):
     """`refused`: nothing of the input could be used and nothing was stored; `failed`: we could not do it."""
 
@@ -104,6 +111,7 @@ class IngestRun(models.Model):
     )
     feed = models.ForeignKey(Feed, on_delete=models.PROTECT, related_name="runs", null=True, blank=True)
     kind = models.CharField(max_length=10, choices=RunKind)
+    subject = models.CharField(max_length=10, choices=RunSubject, default=RunSubject.PRICES)
     source = models.CharField(_("source"), max_length=1000)
     location = models.CharField(max_length=1000, blank=True, editable=False)
     provider = models.CharField(_("provider"), max_length=20, choices=Provider)

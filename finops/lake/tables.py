@@ -13,6 +13,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DecimalType, IcebergType, LongType, NestedField, StringType, TimestamptzType
 
+from finops.frames.focus import LINE_COLUMNS
+from finops.lake.bill_tables import BILL_DAILY, BILL_LINES, DAILY_COLUMNS, stored
+
 PRICE_PRECISION = 18
 PRICE_SCALE = 10
 
@@ -97,6 +100,18 @@ TABLES: dict[str, TableSpec] = {
             ),
             partition_by=("provider", "region"),
             order_by=("instance_type", "product", "zone_key", "currency", "known_from"),
+        ),
+        TableSpec(
+            name=BILL_LINES,
+            columns=stored(LINE_COLUMNS),
+            partition_by=("x_report", "x_month"),
+            order_by=("x_day", "service_name", "x_usage_type", "resource_id", "x_file", "x_row"),
+        ),
+        TableSpec(
+            name=BILL_DAILY,
+            columns=stored(DAILY_COLUMNS),
+            partition_by=("x_report", "x_month"),
+            order_by=("x_day", "service_name", "sub_account_id"),
         ),
     )
 }

@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "apps.accounts",
     "apps.catalog",
     "apps.prices",
+    "apps.billing",
     "apps.workloads",
     "apps.ingest",
     "apps.recommendations",

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 from pyiceberg.expressions import And, BooleanExpression, In
 
-from apps.prices import facts
 from finops.engine.products import preferred
 from finops.engine.series import Ints, PriceBook, SeriesKey, to_us
 from finops.frames.products import texts_of_same_meaning
-from finops.lake import SPOT_CHANGES, SPOT_KNOWN
+from finops.lake import SPOT_CHANGES, SPOT_KNOWN, facts
 
 # About 100 MB of change points; a region of AWS with all types and products is 0.9M rows.
 MAX_KEPT_ROWS = 4_000_000

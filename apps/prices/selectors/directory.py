@@ -11,8 +11,7 @@ from typing import Any
 
 from pyiceberg.expressions import EqualTo
 
-from apps.prices import facts
-from finops.lake import SPOT_KNOWN
+from finops.lake import SPOT_KNOWN, facts
 
 _COLUMNS = "region, zone_key, zone, instance_type, product"
 _SERIES = f"SELECT {_COLUMNS}, max(epoch_us(known_to)) FROM {SPOT_KNOWN} GROUP BY ALL ORDER BY ALL"  # noqa: S608

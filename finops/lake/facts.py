@@ -1,7 +1,7 @@
-"""Where Spot prices are read: the lake, and the snapshots of it that a finished run names.
+"""Where facts are read: the lake, and the snapshots of it that a finished run names.
 
-The app that loads them (ingest) lies above this one and stores list prices through its services, so it says
-here where facts are instead of being imported.
+The app that loads them (ingest) lies above the apps that read them, so it says here where they are instead of
+being imported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from finops.lake import Lake
+from finops.lake.lake import Lake
 
 
 @dataclass(frozen=True)
