@@ -11,13 +11,15 @@ both are named. It does not occur in the archives this was measured on (0 of 2.3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
+import pyarrow as pa
 from pyiceberg.expressions import BooleanExpression
 
+from apps.ingest.parts import ChangesPart, SeriesTexts
 from apps.ingest.staging import REJECTIONS_KEPT, Staging
 from finops.frames.spot import Rejection
 from finops.lake import SPOT_CHANGES, SPOT_KNOWN, TABLES, Lake
@@ -201,49 +203,51 @@ def _new_series(staging: Staging) -> int:
 def _write_changes(staging: Staging, lake: Lake, provider: str, run_id: int) -> int:
     """Append the fresh rows; months in which a stored price is replaced are written anew as a whole."""
     con = staging.con
-    labels = f"""
-        {quote(provider)} AS provider, s.region, strftime(f.month, '%Y-%m') AS month, s.account, s.zone,
-        s.zone_key, s.instance_type, s.product, f."at", f.price, s.currency, {int(run_id)} AS run_id
-        FROM sorted f JOIN series s USING (sid)
-    """
-    # Sorted as numbers, then labelled: text in the key or the rows slows the sort, and a COPY of a sorted
-    # table uses all threads, one of ORDER BY only one.
+    # Sorted as numbers, and by two of them: a partition is a filter, which keeps the order.
     con.execute(
         f"""
         CREATE TABLE sorted AS
         SELECT f.sid, f."at", f.price, f.replaced, s.region_place, {_MONTH} AS month
-        FROM fresh f JOIN series s USING (sid) ORDER BY s.region_place, month, s.place, f."at"
+        FROM fresh f JOIN series s USING (sid) ORDER BY s.place, f."at"
         """
     )
-    parts: dict[tuple[str, ...], str] = {}
-    rewritten: list[tuple[str, str]] = []
+    series = SeriesTexts.of(con)
+    parts: dict[tuple[str, ...], Callable[[], Iterator[pa.RecordBatch]]] = {}
+    rewritten: dict[tuple[str, ...], str] = {}
     months = con.execute(
         """
-        SELECT region, region_place, month, strftime(month, '%Y-%m'), replaced
+        SELECT region, region_place, month, replaced
         FROM (SELECT region_place, month, count(replaced) AS replaced FROM sorted GROUP BY ALL)
         JOIN (SELECT DISTINCT region_place, region FROM series) USING (region_place) ORDER BY region, month
         """
     ).fetchall()
-    for region, place, month, text, replaced in months:
-        where = f"f.region_place = {place} AND f.month = TIMESTAMP {quote(str(month))}"
-        parts[provider, region, text] = f"SELECT {labels} WHERE {where}"
+    for region, place, month, replaced in months:
+        partition = provider, region, f"{month:%Y-%m}"
         if replaced:
-            rewritten.append((region, text))
-            parts[provider, region, text] += _kept_rows(region, text)
-    files = lake.write_parts(con, SPOT_CHANGES, parts)
-    delete = _months(provider, rewritten) if rewritten else None
+            rewritten[partition] = _rewritten_rows(partition, place, month, run_id)
+        else:
+            parts[partition] = ChangesPart(con, series, provider, place, month, run_id).batches
+    files: list[str] = []
     try:
+        files += lake.write_batches(SPOT_CHANGES, parts)
+        files += lake.write_parts(con, SPOT_CHANGES, rewritten)
+        delete = _months(rewritten) if rewritten else None
         return lake.commit(SPOT_CHANGES, files, delete=delete, properties={"offpeak.run": str(run_id)})
     except BaseException:
         lake.discard_files(files)
         raise
 
 
-def _kept_rows(region: str, month: str) -> str:
-    """The rest of the SELECT of a month that is written anew: its stored rows that stay, and the order."""
+def _rewritten_rows(partition: tuple[str, str, str], place: int, month: datetime, run_id: int) -> str:
+    """The SELECT of a month that is written anew: its fresh rows, and its stored ones that stay."""
+    provider, region, text = partition
     return f"""
+        SELECT {quote(provider)} AS provider, s.region, {quote(text)} AS month, s.account, s.zone,
+        s.zone_key, s.instance_type, s.product, f."at", f.price, s.currency, {int(run_id)} AS run_id
+        FROM sorted f JOIN series s USING (sid)
+        WHERE f.region_place = {place} AND f.month = TIMESTAMP {quote(str(month))}
         UNION ALL BY NAME
-        SELECT * FROM prices.spot_changes c WHERE c.region = {quote(region)} AND c.month = {quote(month)}
+        SELECT * FROM prices.spot_changes c WHERE c.region = {quote(region)} AND c.month = {quote(text)}
         AND NOT EXISTS (
             SELECT 1 FROM fresh JOIN series s USING (sid) WHERE replaced IS NOT NULL AND fresh."at" = c."at"
                 AND s.region = c.region AND s.zone_key = c.zone_key AND s.instance_type = c.instance_type
@@ -252,12 +256,9 @@ def _kept_rows(region: str, month: str) -> str:
     """
 
 
-def _months(provider: str, months: list[tuple[str, str]]) -> BooleanExpression:
-    parts = [
-        all_of(equals("provider", provider), equals("region", region), equals("month", month))
-        for region, month in months
-    ]
-    return any_of(*parts)
+def _months(partitions: Iterable[tuple[str, ...]]) -> BooleanExpression:
+    names = TABLES[SPOT_CHANGES].partition_by
+    return any_of(*(all_of(*map(equals, names, partition)) for partition in partitions))
 
 
 def _known_of_delivery(

@@ -17,11 +17,12 @@ import time
 import uuid
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote as url_quote
 
 import duckdb
@@ -42,6 +43,7 @@ from sqlalchemy.pool import NullPool
 from finops.lake.duck import Limits, close_outside, open_duckdb
 from finops.lake.errors import LakeConflictError, LakeError, SnapshotMissingError
 from finops.lake.filters import all_of, equals
+from finops.lake.parquet import ROW_GROUP_ROWS, write_batches
 from finops.lake.sql import name, quote, row_filter_sql
 from finops.lake.tables import TABLES, TableSpec
 
@@ -53,14 +55,13 @@ CATALOG_SCHEMA = "lake"
 # "lake" in ASCII: openers of one catalog take turns, so that two first starts do not race.
 _OPEN_LOCK = 0x6C616B65
 COMMIT_ATTEMPTS = 6
+Rows = TypeVar("Rows")
 # A plan takes 10 to 15 ms and is a list of a few dozen names.
 KEPT_PLANS = 256
 _TABLE_PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }
-# About 10 MB of 18-digit prices with their keys: small enough to prune, large enough to compress.
-ROW_GROUP_ROWS = 122_880
 
 
 def _catalog_url(database_url: str) -> URL:
@@ -253,14 +254,40 @@ class Lake:
         self, con: duckdb.DuckDBPyConnection, table: str, parts: Mapping[tuple[str, ...], str]
     ) -> list[str]:
         """As `write_files`, given the SELECT of each partition; it has the table's order already."""
+
+        def write(path: str, rows: str) -> None:
+            con.execute(f"COPY (SELECT {casts} FROM ({rows})) TO {quote(path)} ({options})")
+
         spec = TABLES[table]
         casts = ", ".join(f"CAST({name(c)} AS {kind}) AS {name(c)}" for c, _, kind in spec.columns)
         options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
+        return self._write_each(spec, parts, write, threads=1)
+
+    def write_batches(
+        self, table: str, parts: Mapping[tuple[str, ...], Callable[[], Iterator[pa.RecordBatch]]]
+    ) -> list[str]:
+        """As `write_parts`, given the batches of each partition; they are asked for in several threads."""
+        spec = TABLES[table]
+
+        def write(path: str, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+            write_batches(path, spec, batches())
+
+        return self._write_each(spec, parts, write, threads=self.limits.threads)
+
+    def _write_each(
+        self,
+        spec: TableSpec,
+        parts: Mapping[tuple[str, ...], Rows],
+        write: Callable[[str, Rows], None],
+        *,
+        threads: int,
+    ) -> list[str]:
+        """One file a partition; none is left when one could not be written."""
         written: list[str] = []
         try:
-            for values, rows in parts.items():
-                written.append(str(self._new_file(spec, values)))
-                con.execute(f"COPY (SELECT {casts} FROM ({rows})) TO {quote(written[-1])} ({options})")
+            written += [str(self._new_file(spec, values)) for values in parts]
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(write, written, parts.values()))
         except BaseException as error:
             self.discard_files(written)
             if isinstance(error, OSError | duckdb.IOException):

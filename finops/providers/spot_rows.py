@@ -51,6 +51,7 @@ _PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,79}", re.ASCII)
 _HOURLY = frozenset({"", "hrs", "hr", "h", "hour", "hours", "1 hour", "instance-hour", "per hour"})
 _SCALE = 10**PRICE_DECIMALS
 _LIMIT = 10**PRICE_DIGITS
+LONGEST_PRICE = 60
 # 100 bytes each; the archives hold 32,000 in a million rows.
 KNOWN_PRICES = 500_000
 
@@ -139,7 +140,9 @@ def parse_price(text: str) -> int:
     if _DECIMAL.fullmatch(stripped) is None:
         raise Reject("price", f"invalid price: {_why_not_decimal(stripped)}")
     # The default context rounds to 28 digits without a word.
-    scaled = Decimal(stripped).scaleb(PRICE_DECIMALS, _EXACT) if len(stripped) <= 60 else Decimal(-1)
+    scaled = (
+        Decimal(stripped).scaleb(PRICE_DECIMALS, _EXACT) if len(stripped) <= LONGEST_PRICE else Decimal(-1)
+    )
     if scaled == 0:
         raise Reject("price", f"invalid price: {stripped} is not above zero")
     if scaled != scaled.to_integral_value():
@@ -323,12 +326,30 @@ def _encode(array: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def _prices(array: pa.Array | None, count: int, context: SpotContext, reasons: dict[int, Reject]) -> pa.Array:
-    if isinstance(array, pa.Array) and array.type == PRICE_TYPE and _all_above_zero(array):
-        return array
+    exact = array if isinstance(array, pa.Array) and array.type == PRICE_TYPE else _plain_decimals(array)
+    if exact is not None and _all_above_zero(exact):
+        return exact
     texts, codes = _encode(_as_text(array, count))
     values = np.array([context.known_prices[text] for text in texts], dtype=np.int64)
     _spread({int(i): _why_no_price(texts[i]) for i in np.flatnonzero(values == 0)}, codes, reasons)
     return price_array(values[codes])
+
+
+def _plain_decimals(array: pa.Array | None) -> pa.Array | None:
+    """Texts of digits and points as exact decimals; None where one is something else or does not fit."""
+    if not isinstance(array, pa.Array) or array.type != pa.string() or array.null_count or not len(array):
+        return None
+    _, offsets, texts = array.buffers()
+    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
+    signs = np.frombuffer(texts or b"", np.uint8)[ends[0] : ends[-1]]
+    # Arrow misreads some exponents and crashes on others.
+    plain = ((signs >= ord(".")) & (signs <= ord("9")) & (signs != ord("/"))).all()
+    if not plain or np.diff(ends).max() > LONGEST_PRICE:
+        return None
+    try:
+        return array.cast(PRICE_TYPE)
+    except pa.ArrowInvalid:
+        return None
 
 
 def price_array(values: NDArray[np.int64]) -> pa.Array:

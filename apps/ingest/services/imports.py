@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -214,18 +215,20 @@ def _stage(source: FileSource | Events, staging: Staging, report: Reporter) -> N
     files = source if isinstance(source, FileSource) else None
     if files is not None:
         report.bytes_total = files.bytes_total
-    for event in files.events() if files is not None else source:  # type: ignore[union-attr]
-        if isinstance(event, SpotBatch):
-            report.rows_seen += event.read
-            staging.add(event)
-        elif event.refused is not None:
-            staging.refuse_file(event.file, event.refused)
-        else:
-            staging.end_file(event.file)
-        report.files_done = len(staging.files)
-        if files is not None:
-            report.bytes_done = files.bytes_done
-        report.tell()
+    # Closed at once, for files are read ahead in a thread.
+    with closing(source.events()) if isinstance(source, FileSource) else nullcontext(source) as events:
+        for event in events:
+            if isinstance(event, SpotBatch):
+                report.rows_seen += event.read
+                staging.add(event)
+            elif event.refused is not None:
+                staging.refuse_file(event.file, event.refused)
+            else:
+                staging.end_file(event.file)
+            report.files_done = len(staging.files)
+            if files is not None:
+                report.bytes_done = files.bytes_done
+            report.tell()
 
 
 def _merge_and_finish(

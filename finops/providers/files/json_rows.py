@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -22,6 +23,7 @@ from finops.frames.spot import Rejection
 from finops.providers.base import SpotBatch
 from finops.providers.files.archives import UnreadableError
 from finops.providers.files.columns import match, recognised
+from finops.providers.files.json_columns import HISTORY, answer_columns
 from finops.providers.files.text import encoding_of, utf8_chunks
 from finops.providers.spot_rows import LABELS, CodedLabels, SpotContext, price_array, spot_batch
 
@@ -29,21 +31,51 @@ from finops.providers.spot_rows import LABELS, CodedLabels, SpotContext, price_a
 # parsed.
 WHOLE = 32 << 20
 PIECE = 8 << 20
-HISTORY = "SpotPriceHistory"
 # A key may be missing in a row, hardly in a hundred.
 KEY_ROWS = 100
 _ROWS_BEGIN = re.compile(rb'(?:\A\s*|"SpotPriceHistory"\s*:\s*)\[\s*')
 _ROWS_END = re.compile(rb"\}\s*\]")
 
 
-def json_batches(context: SpotContext, file: str, stream: io.BufferedReader) -> Iterator[SpotBatch]:
-    """All rows of a JSON file, numbered from 1 over all its documents. Raises UnreadableError."""
+class Scratch:
+    """Room for one file after another: fresh memory for each would cost as much as reading it."""
+
+    def __init__(self) -> None:
+        self.room = bytearray(1 << 20)
+
+    def fill(self, stream: io.BufferedReader) -> int:
+        """Read up to WHOLE + 1 bytes to the beginning of `room`; returns how many."""
+        size = 0
+        while size <= WHOLE:
+            if size == len(self.room):
+                self.room = self.room + bytes(min(size, WHOLE + 1 - size))
+            with memoryview(self.room) as view:
+                count = stream.readinto(view[size:])
+            if not count:
+                break
+            size += count
+        return size
+
+
+def json_batches(
+    context: SpotContext, file: str, stream: io.BufferedReader, scratch: Scratch | None = None
+) -> Iterator[SpotBatch | Callable[[], SpotBatch]]:
+    """All rows of a JSON file, numbered from 1 over all its documents. Raises UnreadableError.
+
+    A batch may come as the call that makes it; `scratch` is used again for the next file.
+    """
     reader = _Rows(context, file)
     encoding, mark = encoding_of(stream.peek(512)[:512])
     if encoding == "utf-8":
         stream.read(mark)
-        data = stream.read(WHOLE + 1)
-        if len(data) <= WHOLE:
+        scratch = scratch or Scratch()
+        size = scratch.fill(stream)
+        columns = answer_columns(scratch.room, size) if size <= WHOLE else None
+        if columns is not None:
+            yield reader.columns(columns)
+            return
+        data = bytes(memoryview(scratch.room)[:size])
+        if size <= WHOLE:
             yield from reader.documents(_whole(data))
             return
         yield from _pieces(reader, data, iter(lambda: stream.read(PIECE), b""))
@@ -64,6 +96,14 @@ class _Rows:
             rows = _rows_of(document)
             if rows:
                 yield self.batch(rows)
+
+    def columns(self, columns: Mapping[str, pa.Array]) -> Callable[[], SpotBatch]:
+        """All rows of the file, as text by key."""
+        count = len(next(iter(columns.values())))
+        mapped = match(list(columns), self.context)
+        fields = {field: columns[key] for field, key in mapped.columns.items()}
+        numbers = np.arange(1, count + 1)
+        return partial(spot_batch, self.context, self.file, fields, numbers, mapped.columns)
 
     def batch(self, rows: list[Any]) -> SpotBatch:
         numbers = np.arange(self.count + 1, self.count + 1 + len(rows), dtype=np.int64)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from finops.providers.base import SpotBatch
+from finops.providers.files.ahead import ahead
 from finops.providers.files.archives import ArchiveLimits, Entry, UnreadableError, Walk
-from finops.providers.files.json_rows import json_batches
+from finops.providers.files.json_rows import Scratch, json_batches
 from finops.providers.files.table_rows import parquet_batches, text_batches
 from finops.providers.files.text import encoding_of
 from finops.providers.spot_rows import SpotContext
 
-_Reader = Callable[[SpotContext, str, io.BufferedReader], Iterator[SpotBatch]]
-_READERS: dict[str, _Reader] = {
-    "json": json_batches,
-    "text": text_batches,
-    "csv": text_batches,
-    "parquet": parquet_batches,
-}
-FORMATS = ("auto", *_READERS)
+# A batch, or the last part of the work for one, which needs no file.
+_Made = SpotBatch | Callable[[], SpotBatch]
+_Reader = Callable[[SpotContext, str, io.BufferedReader], Iterator[_Made]]
+FORMATS = ("auto", "json", "text", "csv", "parquet")
+# Batches of small files are small; of large ones two more are 40 MB.
+READ_AHEAD = 2
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ class FileSource:
         self._walk = Walk(path, limits or ArchiveLimits())
         self._context = context
         self._form = form
+        self._readers: dict[str, _Reader] = {
+            "json": partial(json_batches, scratch=Scratch()),
+            "text": text_batches,
+            "csv": text_batches,
+            "parquet": parquet_batches,
+        }
 
     @property
     def bytes_total(self) -> int:
@@ -58,8 +65,17 @@ class FileSource:
         """Files on disk; an archive among them holds more."""
         return self._walk.top_files
 
-    def events(self) -> Iterator[SpotBatch | FileEnd]:
-        """Batches of a file, then its FileEnd, file after file."""
+    def events(self) -> Generator[SpotBatch | FileEnd]:
+        """Batches of a file, then its FileEnd, file after file.
+
+        Reading and parsing go on in a second thread while the caller works on the batch before; closing the
+        generator ends it.
+        """
+        with closing(ahead(self._made(), READ_AHEAD)) as waiting:
+            for made in waiting:
+                yield made() if callable(made) else made
+
+    def _made(self) -> Iterator[_Made | FileEnd]:
         for entry in self._walk.entries():
             refused = entry.refused
             if refused is None:
@@ -69,11 +85,11 @@ class FileSource:
                     refused = str(error)
             yield FileEnd(entry.name, refused)
 
-    def _batches(self, entry: Entry) -> Iterator[SpotBatch]:
+    def _batches(self, entry: Entry) -> Iterator[_Made]:
         if entry.stream is None:
             raise UnreadableError("nothing to read")
         form = self._form if self._form != "auto" else _form_of(entry.stream.peek(600)[:600])
-        yield from _READERS[form](self._context, entry.name, entry.stream)
+        yield from self._readers[form](self._context, entry.name, entry.stream)
 
 
 def _form_of(head: bytes) -> str:

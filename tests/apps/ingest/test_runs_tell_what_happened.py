@@ -150,7 +150,7 @@ def test_trouble_with_the_lake_fails_the_run_with_a_sentence_and_stores_nothing(
     def full(*_: Any, **__: Any) -> list[str]:
         raise LakeError("the lake could not be written: No space left on device")
 
-    monkeypatch.setattr("finops.lake.lake.Lake.write_parts", full)
+    monkeypatch.setattr("finops.lake.lake.Lake.write_batches", full)
     run = load(answer(row("0.9", "2026-05-02T09:00:00Z")), "more.json")
     assert (run.state, run.error) == (
         RunState.FAILED,
@@ -356,7 +356,7 @@ def test_the_command_prints_one_document(lake_folder: Path, tmp_path: Path) -> N
     ]
     assert (first["known_from"], first["known_to"]) == ("2026-05-02T01:00:00Z", "2026-05-02T01:00:00Z")
     assert (second["rows_read"], second["rejected"], second["rejections"][0]["row"]) == (1, 1, None)
-    assert document["evidence"]["snapshots"] == selectors.current_snapshots()
+    assert document["evidence"]["snapshots"] == {k: str(v) for k, v in selectors.current_snapshots().items()}
     assert "no file could be read" in messages
     assert command(str(bad))[0] == 3
 

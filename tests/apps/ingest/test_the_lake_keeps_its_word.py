@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,50 @@ def test_a_kept_plan_is_made_anew_when_a_file_has_gone(lake_folder: Path) -> Non
     lake.expire(older_than=datetime.now(UTC) + timedelta(seconds=5), keep=set())
     with pytest.raises(SnapshotMissingError):
         lake.files(SPOT_CHANGES, first)
+
+
+def coded(table: pa.Table) -> list[pa.RecordBatch]:
+    """The rows with their texts as dictionaries, as a delivery writes them."""
+    names = [f.name for f in table.schema if pa.types.is_string(f.type)]
+    columns = [
+        table.column(n).dictionary_encode() if n in names else table.column(n) for n in table.column_names
+    ]
+    return pa.table(columns, names=table.column_names).to_batches()
+
+
+def test_batches_of_coded_texts_are_read_as_texts(lake_folder: Path) -> None:
+    lake = selectors.lake()
+    parts = {
+        ("aws", region, "2026-05"): partial(iter, coded(rows(region, 1, 2)))
+        for region in ("eu-west-1", "us-east-1")
+    }
+    snapshot = lake.commit(SPOT_CHANGES, lake.write_batches(SPOT_CHANGES, parts))
+    plain = lake.append(SPOT_CHANGES, rows("ap-east-1", 3))
+    with lake.connect({SPOT_CHANGES: plain}) as con:
+        read = con.sql('SELECT * FROM prices.spot_changes ORDER BY region, "at"').to_arrow_table()
+    want = pa.concat_tables([rows("ap-east-1", 3), rows("eu-west-1", 1, 2), rows("us-east-1", 1, 2)])
+    assert read.to_pylist() == want.to_pylist()
+    assert hours_of(snapshot, filters={SPOT_CHANGES: equals("region", "us-east-1")}) == [
+        ("us-east-1", 1),
+        ("us-east-1", 2),
+    ]
+
+
+def test_batches_that_cannot_be_written_leave_no_file(lake_folder: Path) -> None:
+    lake = selectors.lake()
+    good = coded(rows("us-east-1", 1))
+    odd = [good[0].rename_columns(["vendor", *good[0].schema.names[1:]])]
+
+    def full() -> Any:
+        yield good[0]
+        raise OSError(28, "No space left on device")
+
+    for broken, sentence in (
+        (lambda: iter(odd), "has the columns"),
+        (full, "the lake could not be written: .*No space left on device"),
+    ):
+        parts = {("aws", "us-east-1", "2026-04"): lambda: iter(good), ("aws", "us-east-1", "2026-05"): broken}
+        with pytest.raises(LakeError, match=sentence):
+            lake.write_batches(SPOT_CHANGES, parts)
+    assert list(lake_folder.rglob("*.parquet")) == []
+    assert lake.snapshot_ids() == {}
