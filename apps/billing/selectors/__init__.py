@@ -1,0 +1,1 @@
+"""Reading bills and what people decided about them."""

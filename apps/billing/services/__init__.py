@@ -1,0 +1,1 @@
+"""Writing what people decide about bills, and deliveries."""
