@@ -1,0 +1,64 @@
+"""Durations of commitments. Each one says its unit, and each conversion is here.
+
+A buyer's value counts in exact hours left; a resale in whole calendar months left, rounded down. 730 hours
+a month is an input of somebody's sentence ("8 months left"), never a conversion made on the way.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from datetime import datetime
+from decimal import Decimal
+
+MONTHS_PER_YEAR = 12
+HOURS_PER_YEAR = 8760  # a term of one year has 365 days, leap year or not: AWS gives 31,536,000 seconds
+SECONDS_PER_HOUR = 3600
+MEAN_MONTH_HOURS = Decimal(HOURS_PER_YEAR) / MONTHS_PER_YEAR
+
+
+def hours_between(start: datetime, end: datetime) -> Decimal:
+    """Exact hours from `start` to `end`, negative where `end` is before it. Both aware."""
+    if start.tzinfo is None or end.tzinfo is None:
+        raise ValueError("times need a zone")
+    passed = end - start
+    seconds = Decimal(passed.days) * 86400 + passed.seconds + Decimal(passed.microseconds) / 1_000_000
+    return seconds / SECONDS_PER_HOUR
+
+
+def hours_left(start: datetime, end: datetime, now: datetime) -> Decimal:
+    """Hours of the term [start, end) that are still to come at `now`, in exact hours."""
+    return max(Decimal(0), hours_between(max(start, now), end))
+
+
+def months_later(start: datetime, months: int) -> datetime:
+    """The same day and time `months` calendar months on; the last day of a month that is too short.
+
+    >>> from datetime import UTC
+    >>> months_later(datetime(2026, 1, 31, tzinfo=UTC), 1).isoformat()
+    '2026-02-28T00:00:00+00:00'
+    """
+    index = start.year * MONTHS_PER_YEAR + start.month - 1 + months
+    year, month = divmod(index, MONTHS_PER_YEAR)
+    return start.replace(year=year, month=month + 1, day=min(start.day, monthrange(year, month + 1)[1]))
+
+
+def whole_months(start: datetime, end: datetime) -> int:
+    """Whole calendar months in [start, end), rounded down; 0 where `end` is not after `start`.
+
+    >>> from datetime import UTC
+    >>> whole_months(datetime(2025, 8, 15, tzinfo=UTC), datetime(2026, 5, 15, tzinfo=UTC))
+    9
+    """
+    if end <= start:
+        return 0
+    months = (end.year - start.year) * MONTHS_PER_YEAR + end.month - start.month
+    return months if months_later(start, months) <= end else months - 1
+
+
+def term_months(hours: Decimal) -> int:
+    """Months of a term given in hours: 12 for a year of 365 days, 36 for three, rounded to the nearest month.
+
+    >>> term_months(Decimal(94_608_000) / 3600), term_months(Decimal(31_536_000) / 3600)
+    (36, 12)
+    """
+    return int((hours / MEAN_MONTH_HOURS).to_integral_value())
