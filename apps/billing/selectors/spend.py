@@ -1,0 +1,149 @@
+"""Spend: the one way in which pages, commands, REST, budgets and anomalies ask what something cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from apps.accounts.models import Organisation
+from apps.billing.selectors.allocation import Allocation, allocation_of
+from apps.billing.selectors.exchange import Rate, exchange_rates_of
+from apps.billing.selectors.kept import kept, key_of
+from apps.billing.selectors.spend_period import Coverage, coverage, reports_visible
+from apps.billing.selectors.spend_question import (
+    TEAM,
+    UNALLOCATED,
+    SpendError,
+    SpendQuestion,
+    SpendRefusedError,
+)
+from apps.billing.selectors.spend_reading import Reading
+from apps.billing.selectors.spend_sums import amounts, rate_of
+from finops.engine.spend import ZERO
+from finops.lake import facts
+
+__all__ = ["SpendAnswer", "SpendError", "SpendQuestion", "SpendRefusedError", "SpendRow", "spend"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpendRow:
+    """One group and period. `values` in the order of `by`: None is "no value", for a tag "not reported";
+    `cost` None: no line of the group has a value on this basis. `start` and `end` (excluded) of the period.
+    `lines_without_cost`: lines that have none."""
+
+    values: tuple[str | None, ...]
+    start: date
+    end: date
+    currency: str
+    cost: Decimal | None
+    quantity: Decimal | None
+    unit: str | None
+    lines: int
+    lines_without_cost: int
+
+
+@dataclass(frozen=True)
+class SpendAnswer:
+    """Rows by period, then amount; `totals` by currency over all rows, also those left out by a limit.
+
+    `unallocated`: by currency, what no rule gives to a team (also when the question is not by team).
+    `left_out`: groups beyond the limit. `rates`: what converted the amounts. `merged`: keys that a folded tag
+    joined. `team_names`: name by slug of the teams in the rows.
+    """
+
+    question: SpendQuestion
+    rows: list[SpendRow]
+    totals: dict[str, Decimal]
+    unallocated: dict[str, Decimal]
+    coverage: Coverage
+    left_out: int
+    rates: list[Rate]
+    merged: dict[str, list[str]]
+    team_names: dict[str, str]
+    snapshots: dict[str, int]
+    allocation_version: int
+    at: datetime
+
+    @property
+    def complete(self) -> bool:
+        """Whether every day is delivered, closed and reconciled as far as known."""
+        return self.coverage.complete
+
+    @property
+    def currencies(self) -> list[str]:
+        """Currencies of the rows, by name."""
+        return sorted(self.totals)
+
+    @property
+    def total(self) -> Decimal | None:
+        """The sum; None with more than one currency, 0 with no row."""
+        if len(self.totals) > 1:
+            return None
+        return next(iter(self.totals.values()), ZERO)
+
+
+def spend(
+    question: SpendQuestion,
+    *,
+    organisation: Organisation | None,
+    now: datetime,
+    snapshots: Mapping[str, int] | None = None,
+    allocation: Allocation | None = None,
+    with_unallocated: bool = True,
+) -> SpendAnswer:
+    """The answer at the snapshots that the newest finished import names (or those given).
+
+    `allocation`: rules to use instead of those in force (a dry run; never kept). Raises SpendError for a
+    wrong question, SpendRefusedError where a currency cannot be converted.
+    """
+    found = dict(facts.current_snapshots() if snapshots is None else snapshots)
+    rules = allocation_of(organisation) if allocation is None else allocation
+    reports = sorted(str(pk) for pk in reports_visible(organisation).values_list("pk", flat=True))
+    check_where(question, rules)
+    reading = Reading(question, found, reports, rules, organisation, with_unallocated)
+    if allocation is None:
+        parts = [reports, rules.version, question.parameters(), with_unallocated, rules.slugs]
+        if question.currency is not None:
+            parts.append([str(values) for values in exchange_rates_of(organisation).values_list()])
+        raw = kept(key_of("spend", found, organisation and organisation.pk, *parts), reading.document)
+    else:
+        raw = reading.document()
+    answer = SpendAnswer(
+        question=question,
+        rows=[_row_of(values) for values in raw["rows"]],
+        totals=amounts(raw["totals"]),
+        unallocated=amounts(raw["unallocated"]),
+        coverage=coverage(question.window, organisation=organisation, now=now),
+        left_out=raw["left_out"],
+        rates=[rate_of(values) for values in raw["rates"]],
+        merged=raw["merged"],
+        team_names={rules.slugs[pk]: name for pk, name in rules.teams.items()},
+        snapshots=found,
+        allocation_version=rules.version,
+        at=now,
+    )
+    return answer
+
+
+def check_where(question: SpendQuestion, rules: Allocation) -> None:
+    """Raise SpendError for a team that the organisation does not have."""
+    for name, value in question.where:
+        if name == TEAM and value not in {*rules.slugs.values(), UNALLOCATED, ""}:
+            known = ", ".join(sorted(rules.slugs.values())) or "-"
+            raise SpendError(
+                "where", _("No team %(team)s. Known: %(known)s.") % {"team": value, "known": known}
+            )
+
+
+def _row_of(raw: Sequence[Any]) -> SpendRow:
+    values, start, end, currency, cost, quantity, unit, lines, missing = raw
+    return SpendRow(
+        tuple(values), date.fromisoformat(start), date.fromisoformat(end), currency,
+        None if cost is None else Decimal(cost), None if quantity is None else Decimal(quantity), unit,
+        lines, missing,
+    )  # fmt: skip

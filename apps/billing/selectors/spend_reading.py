@@ -1,0 +1,279 @@
+"""Reading a question's groups from the lake: converted, given to teams, summed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+from django.utils.translation import gettext as _
+
+from apps.accounts.models import Organisation
+from apps.billing.selectors.allocation import Allocation, Own, divided
+from apps.billing.selectors.exchange import NoRateError, Rate, convert, rates_between
+from apps.billing.selectors.spend_period import cannot_report
+from apps.billing.selectors.spend_question import (
+    TEAM,
+    UNALLOCATED,
+    SpendError,
+    SpendQuestion,
+    SpendRefusedError,
+)
+from apps.billing.selectors.spend_sql import Parameters, Plan, TagReading, group_names, grouped_sql
+from apps.billing.selectors.spend_sums import (
+    Group,
+    GroupSum,
+    amounts,
+    in_order,
+    limited,
+    rate_values,
+    row_values,
+    texts,
+)
+from finops.engine.spend import EXACT, ZERO, Window, months_of, next_month, split, total
+from finops.engine.tag_keys import exact_keys, folded_keys
+from finops.lake import BILL_DAILY, facts
+from finops.lake.filters import all_of, one_of
+
+MOST_ROWS = 1_000_000
+
+
+@dataclass
+class Reading:
+    """One reading of the lake for a question."""
+
+    question: SpendQuestion
+    snapshots: dict[str, int]
+    reports: list[str]
+    rules: Allocation
+    organisation: Organisation | None
+    with_unallocated: bool
+
+    def document(self) -> dict[str, Any]:
+        """The answer as JSON values; decimals are text."""
+        if not self.reports or BILL_DAILY not in self.snapshots:
+            return {"rows": [], "totals": {}, "unallocated": {}, "left_out": 0, "rates": [], "merged": {}}
+        question = self.question
+        tags = self._tags()
+        by_team = question.asks_for(TEAM)
+        convert_to = question.currency
+        with_rules = by_team and bool(self.rules.rules)
+        plan = Plan(
+            question,
+            self.rules,
+            tags,
+            with_rules=with_rules,
+            by_month=convert_to is not None or (with_rules and self.rules.proportional),
+        )
+        rows, left_out, totals = self._read(plan)
+        rates: dict[tuple[str, date], Rate] = {}
+        if convert_to is not None:
+            rows = self._converted(plan, rows, convert_to, rates)
+        sums, unallocated = self._summed(plan, rows)
+        if totals is None:
+            left_out, sums = limited(sums, question.limit)
+            # Summed over all groups: a limit leaves rows out, never money.
+            totals = self._totals(plan, rows)
+        if self.with_unallocated and not with_rules:
+            unallocated = self._unallocated(plan, totals)
+        return {
+            "rows": [row_values(question, group, one) for group, one in in_order(sums)],
+            "totals": texts(totals),
+            "unallocated": texts(unallocated) if self.with_unallocated or by_team else {},
+            "left_out": left_out,
+            "rates": [rate_values(rate) for rate in dict.fromkeys(rates.values())],
+            "merged": {key: list(keys) for key, keys in tags.merged.items()},
+        }
+
+    def _tags(self) -> TagReading:
+        names = [*self.question.by, *(name for name, _ in self.question.where)]
+        merged: dict[str, list[str]] = {}
+        folds = [name.partition(":")[2] for name in names if name.startswith("tagfold:")]
+        if folds:
+            stored = stored_tag_keys(self.question.window, self.snapshots, self.reports)
+            merged = {key: folded_keys(key, stored) for key in folds}
+        groups = {exact_keys(name.partition(":")[2]) for name in names if name.startswith("tag:")}
+        groups |= {tuple(keys) for keys in merged.values() if keys}
+        return TagReading(cannot_report(sorted(groups), organisation=self.organisation), merged)
+
+    def _read(self, plan: Plan) -> tuple[list[tuple[Any, ...]], int, dict[str, Decimal] | None]:
+        """Rows of groups; with a limit that SQL can keep: its rows, the groups beyond and all totals."""
+        given = Parameters()
+        sql = grouped_sql(plan, given)
+        names = group_names(plan)
+        with connect(plan.question.window, self.snapshots, self.reports, plan.table, plan.columns()) as con:
+            limit = plan.question.limit
+            if not limit or plan.with_rules or plan.by_month:
+                rows = con.execute(sql, given.values).fetchmany(MOST_ROWS + 1)
+                if len(rows) > MOST_ROWS:
+                    raise SpendError(
+                        "by", _("The answer has more than a million rows: ask for fewer, or set a limit.")
+                    )
+                return rows, 0, None
+            con.execute(f"CREATE TEMP TABLE g AS {sql}", given.values)
+            dims = [name for name in names if name.startswith("d")]
+            return (*_top(con, dims, limit), _totals_of(con))
+
+    def _converted(
+        self, plan: Plan, rows: Iterable[tuple[Any, ...]], to: str, rates: dict[tuple[str, date], Rate]
+    ) -> list[tuple[Any, ...]]:
+        """Rows in one currency: each month at the rate in force on its last day in the window."""
+        rows = list(rows)
+        names = group_names(plan)
+        c, m, cost = names.index("c"), names.index("m"), len(names)
+        known = rates_between(organisation=self.organisation, currencies={row[c] for row in rows}, to=to)
+        made = []
+        for row in rows:
+            if row[c] == to or row[cost] is None:
+                made.append((*row[:c], to, *row[c + 1 :]))
+                continue
+            on = min(next_month(row[m]), plan.question.end) - timedelta(days=1)
+            try:
+                found = convert(row[cost], row[c], to, on=on, organisation=self.organisation, rates=known)
+            except NoRateError as error:
+                raise SpendRefusedError("currency", str(error)) from error
+            if found.rate is not None:
+                rates[(row[c], row[m])] = found.rate
+            made.append((*row[:c], to, *row[c + 1 : cost], found.amount, *row[cost + 1 :]))
+        return made
+
+    def _summed(
+        self, plan: Plan, rows: Sequence[tuple[Any, ...]]
+    ) -> tuple[dict[Group, GroupSum], dict[str, Decimal]]:
+        """Groups as the question wants them, shared cost divided; and what is nobody's by currency."""
+        question, names = plan.question, group_names(plan)
+        own = self._own(plan) if plan.with_rules and self.rules.proportional else {}
+        wanted = set(question.conditions().get(TEAM, ()))
+        sums: dict[Group, GroupSum] = {}
+        unallocated: dict[str, Decimal] = {}
+        for row in rows:
+            named = dict(zip(names, row, strict=False))
+            cost, quantity, unit, lines, missing = row[len(names) :]
+            month, currency = named.get("m"), named["c"]
+            parts = self._parts(named, cost, quantity, month, currency, own, plan)
+            for team, part, part_quantity in parts:
+                if team is None and part is not None:
+                    unallocated[currency] = EXACT.add(unallocated.get(currency, ZERO), part)
+                slug = self.rules.slugs.get(team, UNALLOCATED) if team is not None else UNALLOCATED
+                if wanted and slug not in wanted and not (slug == UNALLOCATED and "" in wanted):
+                    continue
+                values = tuple(slug if name == TEAM else named[f"d{i}"] for i, name in enumerate(question.by))
+                group = (values, named.get("p"), currency)
+                sums.setdefault(group, GroupSum()).add(part, part_quantity, unit, lines, missing)
+        return sums, unallocated
+
+    def _parts(
+        self,
+        named: Mapping[str, Any],
+        cost: Decimal | None,
+        quantity: Decimal | None,
+        month: date | None,
+        currency: str,
+        own: Own,
+        plan: Plan,
+    ) -> list[tuple[int | None, Decimal | None, Decimal | None]]:
+        """(team, cost, quantity) of a row; its quantity is divided as its cost is."""
+        number = named.get("r")
+        if not plan.with_rules or number is None or not self.rules.rule(number).split:
+            team = self.rules.rule(number).team if plan.with_rules and number is not None else None
+            return [(team, cost, quantity)]
+        if cost is None:
+            return [(None, None, quantity)]
+        parts = divided(self.rules, number, cost, month=month, currency=currency, own=own)
+        shares = split(quantity, [abs(part) for _, part in parts]) if quantity is not None else None
+        return [
+            (team, part, shares[i] if shares is not None else None) for i, (team, part) in enumerate(parts)
+        ]
+
+    def _own(self, plan: Plan) -> Own:
+        """What each team costs itself, by month, currency and team: over whole months and all lines, so that
+        every question divides a shared cost alike.
+        """
+        months = months_of(plan.question.window)
+        whole = replace(
+            plan.question, start=months[0], end=next_month(months[-1]),
+            by=(), where=(), granularity="", limit=0,
+        )  # fmt: skip
+        reading = replace(plan, question=whole, by_month=True)
+        rows, _left, _totals = self._read(reading)
+        if plan.question.currency is not None:
+            rows = self._converted(reading, rows, plan.question.currency, {})
+        names = group_names(reading)
+        own: dict[tuple[date, str, int], Decimal] = {}
+        for row in rows:
+            named = dict(zip(names, row, strict=False))
+            number, cost = named["r"], row[len(names)]
+            team = self.rules.rule(number).team if number is not None else None
+            if team is not None and cost is not None:
+                key = (named["m"], named["c"], team)
+                own[key] = EXACT.add(own.get(key, ZERO), cost)
+        return own
+
+    def _totals(self, plan: Plan, rows: Sequence[tuple[Any, ...]]) -> dict[str, Decimal]:
+        """Of all rows, by currency. A question for a team counts that team's parts only."""
+        if plan.question.conditions().get(TEAM):
+            sums, _unallocated = self._summed(plan, rows)
+            found: dict[str, list[Decimal | None]] = {}
+            for (_values, _period, currency), one in sums.items():
+                found.setdefault(currency, []).append(one.cost)
+            return {currency: total(costs) for currency, costs in sorted(found.items())}
+        names = group_names(plan)
+        c, cost = names.index("c"), len(names)
+        by_currency: dict[str, list[Decimal | None]] = {}
+        for row in rows:
+            by_currency.setdefault(row[c], []).append(row[cost])
+        return {currency: total(costs) for currency, costs in sorted(by_currency.items())}
+
+    def _unallocated(self, plan: Plan, totals: Mapping[str, Decimal]) -> dict[str, Decimal]:
+        """What is nobody's: all of it without rules, else asked for by itself."""
+        if not self.rules.rules:
+            return dict(totals)
+        question = replace(plan.question, by=(TEAM,), granularity="", limit=0)
+        reading = Reading(question, self.snapshots, self.reports, self.rules, self.organisation, True)
+        return amounts(reading.document()["unallocated"])
+
+
+def connect(
+    window: Window,
+    snapshots: Mapping[str, int],
+    reports: Sequence[str],
+    table: str,
+    columns: Sequence[str],
+) -> duckdb.DuckDBPyConnection:
+    """A connection on which `table` has the reports' rows of the window's months, with these columns."""
+    months = [f"{month:%Y-%m}" for month in months_of(window)]
+    filters = {table: all_of(one_of("x_report", reports), one_of("x_month", months))}
+    named = {table: snapshots[table]} if table in snapshots else {}
+    return facts.lake().connect(named, filters=filters, columns={table: list(columns)})
+
+
+def stored_tag_keys(window: Window, snapshots: Mapping[str, int], reports: Sequence[str]) -> list[str]:
+    """Every tag key of the window's months, as delivered."""
+    with connect(window, snapshots, reports, BILL_DAILY, ["x_report", "x_month", "tags"]) as con:
+        rows = con.execute(
+            f"SELECT DISTINCT unnest(map_keys(tags)) AS k FROM {BILL_DAILY} ORDER BY k"
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
+def _top(
+    con: duckdb.DuckDBPyConnection, dims: Sequence[str], limit: int
+) -> tuple[list[tuple[Any, ...]], int]:
+    """All periods of the groups with the largest sums in each currency, and how many groups are beyond."""
+    listed = ", ".join([*dims, "c"])
+    same = " AND ".join(f"g.{name} IS NOT DISTINCT FROM t.{name}" for name in [*dims, "c"])
+    con.execute(
+        f"CREATE TEMP TABLE t AS SELECT {listed}, row_number() OVER (PARTITION BY c ORDER BY sum(cost) DESC "
+        f"NULLS LAST, {listed}) AS place FROM g GROUP BY {listed}"
+    )
+    rows = con.execute(f"SELECT g.* FROM g JOIN t ON {same} WHERE place <= {int(limit)}").fetchall()
+    beyond = con.execute(f"SELECT count(*) FROM t WHERE place > {int(limit)}").fetchone()
+    return rows, int(beyond[0]) if beyond else 0
+
+
+def _totals_of(con: duckdb.DuckDBPyConnection) -> dict[str, Decimal]:
+    rows = con.execute("SELECT c, sum(cost) FROM g GROUP BY c ORDER BY c").fetchall()
+    return {currency: cost if cost is not None else ZERO for currency, cost in rows}
