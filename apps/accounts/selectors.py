@@ -47,6 +47,11 @@ def admin_emails(organisation: Organisation, limit: int = 3) -> list[str]:
     return list(admins.order_by("pk").values_list("user__email", flat=True)[:limit])
 
 
+def organisation_of(slug: str) -> Organisation | None:
+    """The organisation of this slug; the default one for an empty text."""
+    return Organisation.objects.filter(slug=slug).first() if slug else Organisation.default()
+
+
 def team_list(organisation: Organisation) -> QuerySet[Team]:
     """The organisation's teams, by name."""
     return Team.objects.filter(organisation=organisation)

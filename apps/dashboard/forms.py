@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from apps.dashboard.catalogue import Choices
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+NAME_OR_PRODUCT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/()-]{0,59}")
 MOMENT = "%Y-%m-%dT%H:%M"
 
 
@@ -98,10 +101,22 @@ class RunForm(forms.Form):
         help_text=_("Or give a deadline."),
     )
     deadline = MomentField(label=_("Deadline"), required=False)
+    repeat = forms.CharField(
+        label=_("Repeats on"), required=False, max_length=40,
+        help_text=_("daily, or the weekdays on which it is due: mon-fri; sat,sun."),
+    )  # fmt: skip
+    done_by = forms.CharField(
+        label=_("Done by"), required=False, max_length=5, help_text=_("Local time, for example 08:00.")
+    )
+    timezone = forms.CharField(label=_("On the clock of"), required=False, max_length=60)
     interruptible = forms.BooleanField(label=_("May be interrupted"), required=False)
     splittable = forms.BooleanField(label=_("Resumes from checkpoints"), required=False)
     checkpoint_minutes = forms.FloatField(label=_("Checkpoint every, minutes"), min_value=0.1, required=False)
     restart_minutes = forms.FloatField(label=_("A restart costs, minutes"), min_value=0, required=False)
+    hazard_per_hour = forms.FloatField(
+        label=_("Interruptions an hour"), min_value=0, required=False,
+        help_text=_("Measured by you; empty: the bands that are loaded."),
+    )  # fmt: skip
     data_gib = forms.FloatField(label=_("Data that must be there, GiB"), min_value=0, required=False)
     data_region = forms.CharField(label=_("Region of the data"), required=False, max_length=40)
     discount_pct = forms.FloatField(
@@ -111,16 +126,25 @@ class RunForm(forms.Form):
 
     def __init__(self, *args: Any, known: Choices, zone: ZoneInfo, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.known = known
-        self.fields["regions"].choices = [(r, r) for r in known.regions()]  # type: ignore[attr-defined]
-        self.fields["product"].choices = [(p, p) for p in known.products]  # type: ignore[attr-defined]
+        self.known, self.zone = known, zone
+        # What is not loaded may still be asked for by a link or a saved workload: the service says what is.
+        for name, loaded in (("regions", known.regions()), ("product", known.products)):
+            asked = [word for word in self._asked(name) if NAME_OR_PRODUCT.fullmatch(word)]
+            words = dict.fromkeys([*loaded, *asked])
+            self.fields[name].choices = [(word, word) for word in words]  # type: ignore[attr-defined]
         self.fields["types"].widget.attrs["list"] = "known-types"
         plain_limits(self)
+        self.fields["timezone"].help_text = _("Empty: %(zone)s.") % {"zone": zone.key}
+        self.fields["timezone"].widget.attrs["list"] = "known-zones"
         for name in ("earliest", "deadline"):
             self.fields[name].help_text = _("Time zone: %(zone)s.") % {"zone": zone.key}
         for name, field in self.fields.items():
             if self.is_bound and name in self.errors:
                 field.widget.attrs["aria-invalid"] = "true"
+
+    def _asked(self, name: str) -> list[str]:
+        data = self.data
+        return data.getlist(name) if isinstance(data, QueryDict) else []
 
     def clean(self) -> dict[str, Any]:
         """One of types and sizes, at most one of slack and deadline; names the field and the way out."""
@@ -132,6 +156,11 @@ class RunForm(forms.Form):
             self.add_error("types", gettext("Name a type, or give a minimum of vCPU, memory or GPUs."))
         if data.get("slack_hours") is not None and data.get("deadline"):
             self.add_error("deadline", gettext("Give the hours it may wait or a deadline, not both."))
+        if bool(data.get("repeat")) != bool(data.get("done_by")):
+            missing = "done_by" if data.get("repeat") else "repeat"
+            self.add_error(missing, gettext("Give both repeat and done-by."))
+        if data.get("repeat") and data.get("deadline"):
+            self.add_error("deadline", gettext("Repeating work has hours it may wait, not a deadline."))
         if data.get("data_gib") and not data.get("data_region"):
             self.add_error("data_region", gettext("Say in which region the data lies."))
         return data
@@ -140,6 +169,10 @@ class RunForm(forms.Form):
         """The clean values as `advise_launch` takes them; what was left empty is left out."""
         given = {k: v for k, v in self.cleaned_data.items() if v not in (None, "", [])}
         given.setdefault("count", 1)
+        if given.get("repeat"):
+            given.setdefault("timezone", self.zone.key)
+        else:
+            given.pop("timezone", None)
         given.setdefault("product", self.known.default_product())
         given.setdefault("regions", self.known.regions((given.get("types") or [None])[0])[:4])
         if "deadline" not in given:
@@ -154,6 +187,45 @@ def run_defaults(known: Choices) -> dict[str, Any]:
         "hours": "8", "count": "1", "types": kind, "product": known.default_product(),
         "regions": known.regions(kind)[:4], "slack_hours": "24", "interruptible": "on",
     }  # fmt: skip
+
+
+def run_fields_of(question: Mapping[str, Any], zone: ZoneInfo) -> dict[str, str | list[str]]:
+    """The form's fields for a question of `advise_launch`: what a saved workload fills in."""
+    fields: dict[str, str | list[str]] = {}
+    for name, value in question.items():
+        if name not in RunForm.base_fields or value is None or value is False:
+            continue
+        if value is True:
+            fields[name] = "on"
+        elif isinstance(value, list | tuple):
+            fields[name] = list(value) if name == "regions" else ", ".join(value)
+        elif isinstance(value, datetime):
+            fields[name] = _local_text(value, zone)
+        else:
+            fields[name] = f"{value:.12g}" if isinstance(value, float) else str(value)
+    return fields
+
+
+def _local_text(at: datetime, zone: ZoneInfo) -> str:
+    """What a date field shows; with the offset where the local minute alone would be another instant."""
+    text = at.astimezone(zone).strftime(MOMENT)
+    same = datetime.fromisoformat(text).replace(tzinfo=zone) == at and not at.astimezone(zone).fold
+    return text if same else at.isoformat()
+
+
+class SaveForm(forms.Form):
+    """The question of this page under a name; `fields` is its address, `workload` the one it replaces."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("Once in your organisation."))
+    team = forms.ChoiceField(label=_("Team"), required=False)
+    fields_text = forms.CharField(widget=forms.HiddenInput, max_length=8000)
+    workload = forms.IntegerField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, teams: Iterable[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["team"].choices = [("", _("No team")), *teams]  # type: ignore[attr-defined]
+        if self.is_bound and self.errors.get("name"):
+            self.fields["name"].widget.attrs["aria-invalid"] = "true"
 
 
 def command_of(question: dict[str, Any], at: datetime) -> str:

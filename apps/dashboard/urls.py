@@ -2,13 +2,15 @@
 
 from django.urls import URLPattern, path
 
-from apps.dashboard.views import data, home, market, run, settings
+from apps.dashboard.views import data, home, market, run, settings, workloads
 
 app_name = "dashboard"
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
     path("market/", market.market_page, name="market"),
     path("run/", run.run_page, name="run"),
+    path("run/workloads/", workloads.workload_keep, name="workload-keep"),
+    path("run/workloads/<int:workload_id>/remove/", workloads.workload_drop, name="workload-remove"),
     path("data/", data.data_page, name="data"),
     path("data/runs/", data.runs_region, name="data-runs"),
     path("data/runs/<int:run_id>/", data.run_detail, name="data-run"),

@@ -220,6 +220,34 @@ def _move(advice: Advice, best: Plan, names: Mapping[str, str]) -> str:
     return _("Moving to %(where)s now saves %(saving)s, moving data included.") % values
 
 
+def turn(advice: Advice, names: Mapping[str, str]) -> str:
+    """One turn of repeating work: when to start where, at what cost."""
+    best, home = advice.best, advice.home
+    if best is None or (advice.verdict == "cannot judge" and best.market != ON_DEMAND):
+        return _cannot_judge(advice)
+    values = {
+        "start": moment(from_us(best.start_us)),
+        "where": _where(best, advice, names),
+        "cost": money(best.cost, best.currency),
+        "pieces": len(best.pieces),
+    }
+    if best.pieces:
+        told = _("Run in %(pieces)s pieces in %(where)s from %(start)s: %(cost)s expected.") % values
+    elif best.market == ON_DEMAND:
+        told = _("Start %(start)s on demand in %(where)s: %(cost)s.") % values
+    else:
+        told = _("Start %(start)s in %(where)s: %(cost)s expected.") % values
+    saving = best.saving_vs_home_pct
+    if saving is None or home is None or (best.series == home.series and best.start_us == home.start_us):
+        return told
+    values["saving"] = percent(abs(saving))
+    if saving < 0:
+        return joined(told, _("%(saving)s more than where it runs today.") % values)
+    if best.transfer is None and best.series != home.series:
+        return joined(told, _("%(saving)s less than where it runs today, before moving data.") % values)
+    return joined(told, _("%(saving)s less than where it runs today.") % values)
+
+
 def _assumptions(advice: Advice, names: Mapping[str, str]) -> list[str]:
     told = []
     reason, zone_now = advice.home_reason, advice.zone_now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -27,6 +28,39 @@ MAX_OCCURRENCES = 100
 def workload_list(organisation: Organisation) -> QuerySet[Workload]:
     """The organisation's workloads by name, with owner and team."""
     return Workload.objects.filter(organisation=organisation).select_related("owner", "team")
+
+
+def workload_find(organisation: Organisation, text: str) -> Workload:
+    """The organisation's workload of this name, whatever its case, else of this id. Raises WorkloadError."""
+    mine = workload_list(organisation)
+    word = " ".join(text.split())
+    found = mine.filter(name__iexact=word).first()
+    if found is None and word.isascii() and word.isdigit() and len(word) < 18:
+        found = mine.filter(pk=int(word)).first()
+    if found is not None:
+        return found
+    names = list(mine.values_list("name", flat=True))
+    near = difflib.get_close_matches(word, names, n=3, cutoff=0.5) or names[:3]
+    if near:
+        told = _("There is no saved workload %(word)s. Nearest: %(near)s.")
+    else:
+        told = _("There is no saved workload %(word)s; none are saved.")
+    raise WorkloadError("workload", told % {"word": word, "near": ", ".join(near)})
+
+
+def workload_facts(workload: Workload) -> dict[str, Any]:
+    """The workload as JSON values, keyed as in the REST answer; null is what was not given."""
+    facts: dict[str, Any] = {
+        "id": workload.pk,
+        "name": workload.name,
+        "owner": workload.owner.email if workload.owner else None,
+        "team": workload.team.slug if workload.team else None,
+    }
+    facts |= {name: getattr(workload, name) for name in (*FIELDS, *REPEATING, "created_at", "updated_at")}
+    return {
+        name: value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
+        for name, value in facts.items()
+    }
 
 
 def workload_question(workload: Workload) -> dict[str, Any]:
@@ -72,8 +106,11 @@ def workload_occurrences(workload: Workload, *, after: datetime, count: int = 5)
         done_by=workload.done_by,
         timezone=workload.timezone,
     )
-    if work is None:
-        return []
+    return [] if work is None else next_turns(work, after=after, count=count)
+
+
+def next_turns(work: RepeatingWork, *, after: datetime, count: int) -> list[Occurrence]:
+    """The next `count` turns of repeating work that can still be done in time when begun at `after`."""
     wanted = max(0, min(count, MAX_OCCURRENCES))
     # At least one turn a week; the two weeks more cover the length of the work and days without a turn.
     until = after + work.length + timedelta(weeks=wanted + 2)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.dashboard import format as fmt
+from apps.dashboard.presenters.turns import piece_rows
 from apps.dashboard.words import capital, joined, lang
 
 Doc = Mapping[str, Any]
@@ -230,6 +231,7 @@ def _plan_row(plan: Doc, doc: Doc, scale: Scale, home: Doc | None, zone: tzinfo)
         if plan.get("probability_cheaper") is not None
         else "",
         "reason": plan.get("reason") or "",
+        "pieces": piece_rows(plan, zone),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, cast
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import render
@@ -18,13 +18,14 @@ from apps.accounts.access import access
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.roles import Action
 from apps.dashboard import format as fmt
-from apps.dashboard import freshness, market
+from apps.dashboard import freshness, market, saved
 from apps.dashboard.advice import RefusedError, advice_document
 from apps.dashboard.caching import cache_key, kept
 from apps.dashboard.catalogue import Choices
 from apps.dashboard.figures.prices import CONTEXT, Line, axis_start, price_lines
-from apps.dashboard.forms import RunForm, command_of, run_defaults
+from apps.dashboard.forms import RunForm, SaveForm, command_of, run_defaults
 from apps.dashboard.presenters import run as words
+from apps.dashboard.presenters import turns
 from apps.dashboard.words import lang, listed
 from apps.prices.selectors.books import loaded_book
 from finops.text.csv_cells import Column, csv_lines
@@ -63,13 +64,22 @@ GRID_COLUMNS = (
 
 @access(Action.RUN_ADVICE)
 def run_page(request: HttpRequest) -> HttpResponse:
-    """The page; `format=csv` gives the plans, `format=grid` the flexibility grid."""
+    """The page; `format=csv` gives the plans, `format=grid` the flexibility grid, `workload` opens a saved
+    one.
+    """
+    return run_answer(request)
+
+
+def run_answer(request: HttpRequest, *, save_form: SaveForm | None = None) -> HttpResponse:
+    """The page for the question in the address; `save_form`: the refused form of saving it, status 422."""
     snapshots = freshness.snapshots_of(request)
     moment = freshness.moment_of(request)
     if moment is None:
         return render(request, "dashboard/run_empty.html", {"page": "run"})
     known, zone = freshness.choices_of(request), ZoneInfo(timezone.get_current_timezone_name())
     asked = "hours" in request.GET
+    if not asked and "workload" in request.GET:
+        return saved.open_workload(request, zone)
     form = RunForm(request.GET if asked else _example(request, known), known=known, zone=zone)
     context: dict[str, Any] = {
         "page": "run",
@@ -77,6 +87,8 @@ def run_page(request: HttpRequest) -> HttpResponse:
         "known": known,
         "moment": moment,
         "example": not asked,
+        "zones": sorted(available_timezones()),
+        **saved.context(request, form, save_form),
     }
     if not form.is_valid():
         return render(request, "dashboard/run_form.html", context, status=422 if asked else 200)
@@ -89,7 +101,7 @@ def run_page(request: HttpRequest) -> HttpResponse:
     if request.GET.get("format") in ("csv", "grid"):
         return _csv(document, grid=request.GET["format"] == "grid")
     context["region"] = mark_safe(_answer(request, document, question, at, snapshots, moment, asked))  # noqa: S308
-    return render(request, "dashboard/run.html", context)
+    return render(request, "dashboard/run.html", context, status=422 if save_form else 200)
 
 
 def _example(request: HttpRequest, known: Choices) -> QueryDict:
@@ -193,7 +205,7 @@ def _context(
         "doc": document,
         "moment": moment,
         "asked": asked,
-        "eyebrow": _eyebrow(question),
+        "eyebrow": saved.what_runs(question),
         "heading": words.heading(document, zone=zone),
         "lead": words.lead(document),
         "strip": _strip(question, document, at, zone),
@@ -214,18 +226,8 @@ def _context(
         "evidence_rows": words.evidence_rows(document),
         "evidence_summary": words.evidence_summary(document),
         "command": command_of(question, at),
-    }
-
-
-def _eyebrow(question: dict[str, Any]) -> str:
-    hours, count = fmt.hours(question["hours"]), question["count"]
-    what = listed(question["types"]) if question.get("types") else _("any type that is large enough")
-    if count == 1:
-        return _("%(hours)s hours on one %(what)s") % {"hours": hours, "what": what}
-    return _("%(hours)s hours on %(count)s × %(what)s") % {
-        "hours": hours,
-        "count": fmt.number(count),
-        "what": what,
+        "schedule": document.get("schedule"),
+        **turns.turns_context(document, zone),
     }
 
 
@@ -265,6 +267,7 @@ def _strip(
         (_("Earliest start"), fmt.moment(start, zone, lang(), weekday=True, named=False)),
         (_("Done by"), fmt.moment(latest, zone, lang(), weekday=True, named=False)),
         (_("Interruptible"), interrupted),
+        *([(_("Repeats"), saved.repeats(question))] if question.get("repeat") else []),
     ]
 
 

@@ -13,6 +13,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
+from apps.accounts.models import Organisation
+from apps.accounts.selectors import organisation_of
 from finops.engine.workload import WorkloadError
 from finops.verbs import JsonCommand, error_document
 
@@ -53,6 +55,14 @@ def decimal(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation as error:
         raise ArgumentTypeError(_("not a number: %(text)s") % {"text": text}) from error
+
+
+def organisation_named(slug: str) -> Organisation:
+    """The organisation of this slug, the default one for none. Raises WorkloadError."""
+    found = organisation_of(slug)
+    if found is None:
+        raise WorkloadError("organisation", _("There is no organisation %(slug)s.") % {"slug": slug})
+    return found
 
 
 class Verb(JsonCommand, ABC):

@@ -14,7 +14,11 @@ from apps.recommendations.services import kept
 from apps.recommendations.services.document import Document, advice_document
 from apps.recommendations.services.market import gather
 from apps.recommendations.services.question import workload_question
-from apps.recommendations.services.schedule import repeating_work, schedule_document
+from apps.recommendations.services.schedule import (
+    repeating_work,
+    schedule_document,
+    turns_document,
+)
 from finops.engine.advice import advise
 
 
@@ -34,8 +38,8 @@ def advise_launch(
     product, earliest, slack_hours or deadline, interruptible, splittable, checkpoint_minutes,
     restart_minutes, data_gib, data_region, discount_pct, hazard_per_hour. `at` defaults to this minute. The
     same question on the same data is answered from the stored row. With `repeat` ("daily", "mon-fri") and
-    `done_by` ("08:00" on the clock of `timezone`) the document has a `schedule` too. Raises WorkloadError
-    (field, message).
+    `done_by` ("08:00" on the clock of `timezone`) the document has a `schedule` and the next `occurrences`
+    with their advice. Raises WorkloadError (field, message).
     """
     moment = at or clock.now().replace(second=0, microsecond=0)
     chosen = dict(current_snapshots() if snapshots is None else snapshots)
@@ -57,4 +61,7 @@ def advise_launch(
     )
     if work is not None:
         document["schedule"] = schedule_document(advice, gathered.market.book, work)
+        document["occurrences"] = turns_document(
+            asked.workload, gathered.market, work, names=gathered.zone_names
+        )
     return kept.store(key, document, workload=asked.workload, organisation=organisation)
