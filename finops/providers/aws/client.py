@@ -58,7 +58,7 @@ def spot_price_pages(
     token, number = "", 0
     while True:
         number += 1
-        answer = _patiently(
+        answer = patiently(
             partial(client.describe_spot_price_history, **wanted, **({"NextToken": token} if token else {})),
             doing=f"reading Spot prices of {question.region}, page {number}",
             back_off=back_off,
@@ -76,7 +76,7 @@ def availability_zones(
     client: Any, *, region: str, back_off: wait_base = BACK_OFF
 ) -> list[Mapping[str, Any]]:
     """Every zone of the account in the region, local ones and those not opted in too."""
-    answer = _patiently(
+    answer = patiently(
         partial(client.describe_availability_zones, AllAvailabilityZones=True),
         doing=f"reading the zones of {region}",
         back_off=back_off,
@@ -115,8 +115,11 @@ class translated_unless_told:  # noqa: N801 - reads as a verb, like contextlib's
                 raise error
 
 
-def _patiently(call: Callable[[], Answer], *, doing: str, back_off: wait_base) -> Answer:
-    """Repeats a call that failed in a way that may pass, with jittered exponential back-off."""
+def patiently(call: Callable[[], Answer], *, doing: str, back_off: wait_base) -> Answer:
+    """Repeats a call that failed in a way that may pass, with jittered exponential back-off.
+
+    Raises the last TransientError, or a PermanentError at once.
+    """
     retrying = Retrying(
         retry=retry_if_exception_type(TransientError),
         stop=stop_after_attempt(CALL_ATTEMPTS),

@@ -16,6 +16,7 @@ from botocore.exceptions import (
     ConnectionClosedError,
     CredentialRetrievalError,
     HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     PartialCredentialsError,
     TokenRetrievalError,
@@ -93,7 +94,7 @@ def translated(doing: str) -> Iterator[None]:
             f"No usable AWS credentials while {doing}. Give the service a role (instance profile, task role, "
             "environment) or name a role in the feed, then run check_permissions."
         ) from error
-    except (HTTPClientError, ConnectionClosedError, ResponseParserError) as error:
+    except (HTTPClientError, ConnectionClosedError, IncompleteReadError, ResponseParserError) as error:
         raise TransientError(
             f"AWS could not be reached or its answer was cut short while {doing}: {_text(error)}."
         ) from error

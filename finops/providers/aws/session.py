@@ -64,18 +64,21 @@ def open_session(access: Access, *, region: str, base: boto3.Session | None = No
     )
 
 
+def client(session: boto3.Session, access: Access, service: Any, *, region: str) -> Any:
+    """A client of a service, with our time limits and retries, at the endpoint of `access`."""
+    return session.client(
+        service, region_name=region, endpoint_url=access.endpoint_url or None, config=client_config()
+    )
+
+
 def sts(session: boto3.Session, access: Access, *, region: str) -> Any:
     """The token service of the region."""
-    return session.client(
-        "sts", region_name=region, endpoint_url=access.endpoint_url or None, config=client_config()
-    )
+    return client(session, access, "sts", region=region)
 
 
 def ec2(session: boto3.Session, access: Access, *, region: str) -> Any:
     """The EC2 service of the region."""
-    return session.client(
-        "ec2", region_name=region, endpoint_url=access.endpoint_url or None, config=client_config()
-    )
+    return client(session, access, "ec2", region=region)
 
 
 def account_id(session: boto3.Session, access: Access, *, region: str) -> str:
