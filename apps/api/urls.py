@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.converters import IdConverter
 from apps.api.errors import missing
-from apps.api.views import accounts, advice, document, ingest, prices, workloads
+from apps.api.views import accounts, advice, document, ingest, prices, spend, workloads
 
 register_converter(IdConverter, "id")
 
@@ -38,6 +38,10 @@ advice_urls = [
     path("advice/launch", advice.LaunchAdvice.as_view(), name="advice-launch"),
     path("backtests/launch", advice.LaunchBacktest.as_view(), name="backtest-launch"),
 ]
+spend_urls = [
+    path("spend", spend.Spend.as_view(), name="spend"),
+    path("spend/compare", spend.SpendComparison.as_view(), name="spend-compare"),
+]
 workloads_urls = [
     path("workloads", workloads.Workloads.as_view(), name="workloads"),
     path("workloads/<id:workload_id>", workloads.OneWorkload.as_view(), name="workload"),
@@ -58,6 +62,7 @@ urlpatterns: list[URLPattern] = [
     *ingest_urls,
     *prices_urls,
     *advice_urls,
+    *spend_urls,
     *workloads_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.

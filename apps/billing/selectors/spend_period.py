@@ -102,12 +102,13 @@ def coverage(window: Window, *, organisation: Organisation | None, now: datetime
             if month < begun:
                 continue
             row = found.get((number, month))
-            ends.append(_known_to(row, month, window))
+            known = _known_to(row, month, window)
+            if known < min(window.end, next_month(month)):
+                ends.append(known)
             gaps += _gaps(report, row, month, window, now, first_month=month == begun)
-    known_to = min(ends, default=window.end)
     sources = [_source(reports[row.report_id], row) for row in found.values()]
     sources.sort(key=lambda one: (one["billing_period"], one["report"]))
-    return Coverage(sources, gaps, known_to if known_to < window.end else None)
+    return Coverage(sources, gaps, min(ends, default=None))
 
 
 def _source(report: BillReport, row: Delivery) -> dict[str, Any]:
