@@ -1,0 +1,289 @@
+"""What demand may be in the hours that are left of a term: drawn in blocks from what was seen.
+
+A scenario is a row of blocks of the past (whole weeks, so that hours of the week stay in place; whole days
+where less than `weeks_needed` weeks are known). Neighbouring blocks stay together: after each block the
+next one follows, or, with probability 1 / `mean_blocks`, a block drawn at random (stationary bootstrap of
+Politis and Romano, 1994). All pools share the same draws, so what rose together rises together. Hour k of a
+block of the past is hour k of a block of the future: both are counted from the decision.
+
+Where the mean of the blocks has a trend beyond chance (Mann-Kendall, two-sided, `trend_p`), the past is
+first moved to the level of today by the Theil-Sen slope, and blocks to come are moved on by the slope
+damped with `damping` a block, in steps of a quarter of a year. Never below zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import kendalltau, theilslopes
+
+Floats = np.ndarray
+WEEK = 168
+DAY = 24
+QUARTER_HOURS = 2184  # 13 weeks
+# Weights kept at once: two arrays of 200 x 52 and one of 52 x 168 are 0.25 MB.
+WEIGHTS_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioConfig:
+    """How scenarios are drawn; the defaults are those of the documented figures."""
+
+    draws: int = 200
+    seed: int = 20181129
+    mean_blocks: float = 4.0
+    weeks_needed: int = 12
+    trend_blocks: int = 12
+    trend_p: float = 0.05
+    damping: float = 0.96
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the known hours say: `base`, the use that 95 % of the hours reach; mean and maximum;
+    `season_share`, the part of the variance that the hour of the block explains; `trend_per_block` of the
+    mean, None where it is within chance or too few blocks are known.
+    """
+
+    base: float
+    mean: float
+    maximum: float
+    season_share: float
+    trend_per_block: float | None
+    known_hours: int
+    block_hours: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How often each scenario sees each block whole, and in its last, broken block; shapes (draws, blocks).
+
+    `parts`: the part of each hour of the broken block that counts. `mean`: how often each hour of a
+    block is seen in expectation, the same for all blocks, because every block is equally likely at every
+    position.
+    """
+
+    whole: Floats
+    begun: Floats | None
+    parts: Floats
+    mean: Floats
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Blocks for each scenario and position: `choice[s, p]` is a block of the past. One for all pools."""
+
+    block_hours: int
+    blocks: int
+    choice: np.ndarray
+    config: ScenarioConfig
+    _kept: dict[tuple[int, int, float], Weights] = field(default_factory=dict, compare=False)
+
+    @property
+    def horizon_hours(self) -> int:
+        """The longest term these draws can answer for."""
+        return int(self.choice.shape[1]) * self.block_hours
+
+    def steps(self, hours: float) -> list[tuple[int, int]]:
+        """The ranges of positions, a quarter of a year each, that the first `hours` touch."""
+        width = max(1, QUARTER_HOURS // self.block_hours)
+        last = int(np.ceil(hours / self.block_hours))
+        return [(first, min(first + width, last)) for first in range(0, last, width)]
+
+    def weights(self, first: int, last: int, hours: float) -> Weights:
+        """What the first `hours` see of each block in positions [first, last)."""
+        key = (first, last, hours)
+        found = self._kept.get(key)
+        if found is None:
+            if len(self._kept) >= WEIGHTS_KEPT:
+                self._kept.clear()
+            found = self._kept[key] = self._weigh(first, last, hours)
+        return found
+
+    def _weigh(self, first: int, last: int, hours: float) -> Weights:
+        if hours > self.horizon_hours:
+            raise ValueError(f"a term of {hours} h is beyond the {self.horizon_hours} h that were drawn")
+        end = min(last, int(hours // self.block_hours))
+        part = hours - end * self.block_hours
+        whole = _counts(self.choice[:, first:end], self.blocks)
+        seen = max(0, end - first) / self.blocks
+        if end >= last or part <= 0:
+            return Weights(whole, None, np.zeros(self.block_hours), np.full(self.block_hours, seen))
+        parts = np.clip(part - np.arange(self.block_hours), 0.0, 1.0)
+        begun = _counts(self.choice[:, end : end + 1], self.blocks)
+        return Weights(whole, begun, parts, seen + parts / self.blocks)
+
+
+def _counts(choice: np.ndarray, blocks: int) -> Floats:
+    draws = choice.shape[0]
+    flat = (choice + np.arange(draws)[:, None] * blocks).ravel()
+    counted: Floats = np.bincount(flat, minlength=draws * blocks).reshape(draws, blocks).astype(np.float64)
+    return counted
+
+
+def block_hours_for(known_hours: int, config: ScenarioConfig) -> int:
+    """A week where enough weeks are known, else a day."""
+    return WEEK if known_hours >= config.weeks_needed * WEEK else DAY
+
+
+def draw(known_hours: int, horizon_hours: float, config: ScenarioConfig | None = None) -> Draws:
+    """The draws for a history of that many known hours. ValueError for less than two days of them."""
+    config = config or ScenarioConfig()
+    block = block_hours_for(known_hours, config)
+    blocks = known_hours // block
+    if blocks < 2:
+        raise ValueError("scenarios need at least two days of known hours")
+    positions = max(1, int(np.ceil(horizon_hours / block)))
+    random = np.random.default_rng(config.seed)
+    fresh = random.integers(0, blocks, size=(config.draws, positions))
+    jump = random.random((config.draws, positions)) < 1.0 / config.mean_blocks
+    jump[:, 0] = True
+    at = np.arange(positions)
+    since = np.maximum.accumulate(np.where(jump, at, 0), axis=1)
+    choice = (np.take_along_axis(fresh, since, axis=1) + at - since) % blocks
+    return Draws(block, blocks, choice, config)
+
+
+@dataclass(frozen=True)
+class Future:
+    """One pool's hours to come: for each step of a quarter the blocks it is drawn from, shape (blocks,
+    hours).
+    """
+
+    draws: Draws
+    by_step: tuple[Floats, ...]
+    shape: Shape
+    _sorted: dict[int, tuple[Floats, np.ndarray]] = field(default_factory=dict, compare=False)
+
+    def most(self) -> float:
+        """The highest use that may come."""
+        return max(float(block.max()) for block in self.by_step)
+
+    def _ranges(self, hours: float) -> list[tuple[int, int]]:
+        if len(self.by_step) > 1:
+            return self.draws.steps(hours)
+        return [(0, int(np.ceil(hours / self.draws.block_hours)))]
+
+    def covered(self, level: float, hours: float) -> Floats:
+        """Unit-hours of the first `hours` that `level` units cover, for each scenario: sum of min(level,
+        use).
+        """
+        return self.total(lambda use: np.minimum(use, level), hours)
+
+    def total(self, of: Callable[[Floats], Floats], hours: float) -> Floats:
+        """The sum over the first `hours` of a function of the use, for each scenario."""
+        answer = np.zeros(self.draws.choice.shape[0])
+        known = -1
+        worth = np.zeros((0, 0))
+        for step, (first, last) in enumerate(self._ranges(hours)):
+            index = min(step, len(self.by_step) - 1)
+            if index != known:
+                known, worth = index, of(self.by_step[index])
+            weights = self.draws.weights(first, last, hours)
+            answer += weights.whole @ worth.sum(axis=1)
+            if weights.begun is not None:
+                answer += weights.begun @ (worth @ weights.parts)
+        return answer
+
+    def expected(self, hours: float) -> ExpectedCover:
+        """Mean cover as a function of the level, for any number of levels at once."""
+        values, weights = [], []
+        for step, (first, last) in enumerate(self._ranges(hours)):
+            index = min(step, len(self.by_step) - 1)
+            if index not in self._sorted:
+                flat = self.by_step[index].ravel()
+                order = np.argsort(flat, kind="stable")
+                self._sorted[index] = (flat[order], order)
+            value, order = self._sorted[index]
+            values.append(value)
+            weights.append(self.draws.weights(first, last, hours).mean[order % self.draws.block_hours])
+        if len(values) == 1 or all(value is values[0] for value in values):
+            return ExpectedCover(values[0], np.sum(weights, axis=0))
+        value, weight = np.concatenate(values), np.concatenate(weights)
+        order = np.argsort(value, kind="stable")
+        return ExpectedCover(value[order], weight[order])
+
+
+class ExpectedCover:
+    """E[sum of min(level, use)] by prefix sums over the sorted use; concave and exact at every level."""
+
+    def __init__(self, value: Floats, weight: Floats) -> None:
+        self._value = value
+        self._below = np.concatenate([[0.0], np.cumsum(value * weight)])
+        self._hours = np.concatenate([[0.0], np.cumsum(weight)])
+
+    def at(self, level: Floats | float) -> Floats:
+        """Unit-hours covered by `level` units."""
+        place = np.searchsorted(self._value, level, side="right")
+        answer: Floats = self._below[place] + level * (self._hours[-1] - self._hours[place])
+        return answer
+
+    @property
+    def hours(self) -> float:
+        """Hours of the term."""
+        return float(self._hours[-1])
+
+    @property
+    def used(self) -> float:
+        """All unit-hours of use."""
+        return float(self._below[-1])
+
+
+def blocks_of(history: Floats, draws: Draws) -> Floats:
+    """The newest whole blocks of a pool's known hours, oldest first; shape (blocks, hours of a block)."""
+    size = draws.blocks * draws.block_hours
+    if history.size < size:
+        raise ValueError(f"a history of {history.size} hours for draws over {size}")
+    return history[history.size - size :].reshape(draws.blocks, draws.block_hours)
+
+
+def trend_of(blocks: Floats, config: ScenarioConfig) -> float | None:
+    """Theil-Sen slope of the blocks' means, a block; None within chance, or with too few blocks."""
+    if blocks.shape[0] < config.trend_blocks:
+        return None
+    means = blocks.mean(axis=1)
+    if np.ptp(means) == 0.0:
+        return None
+    result = kendalltau(np.arange(means.size), means)
+    if not result.pvalue < config.trend_p:
+        return None
+    return float(theilslopes(means).slope)
+
+
+def shape_of(blocks: Floats, trend: float | None) -> Shape:
+    """The figures of a pool; see `Shape`."""
+    variance = float(blocks.var())
+    season = float(blocks.mean(axis=0).var()) / variance if variance > 0 else 0.0
+    return Shape(
+        base=float(np.quantile(blocks, 0.05)),
+        mean=float(blocks.mean()),
+        maximum=float(blocks.max()),
+        season_share=season,
+        trend_per_block=trend,
+        known_hours=int(blocks.size),
+        block_hours=int(blocks.shape[1]),
+    )
+
+
+def future_of(history: Floats, draws: Draws, *, with_trend: bool = True) -> Future:
+    """The hours to come of one pool, from its known hours up to the decision."""
+    blocks = blocks_of(history, draws)
+    trend = trend_of(blocks, draws.config) if with_trend else None
+    shape = shape_of(blocks, trend)
+    if trend is None:
+        return Future(draws, (blocks,), shape)
+    today = blocks + trend * (draws.blocks - 1 - np.arange(draws.blocks))[:, None]
+    damping = draws.config.damping
+    steps = []
+    for first, last in draws.steps(draws.horizon_hours):
+        middle = (first + last) / 2 + 0.5
+        moved = trend * damping * (1 - damping**middle) / (1 - damping)
+        steps.append(np.maximum(0.0, today + moved))
+    return Future(draws, tuple(steps), shape)
+
+
+def futures_of(histories: Sequence[Floats], draws: Draws, *, with_trend: bool = True) -> list[Future]:
+    """The hours to come of several pools, drawn together."""
+    return [future_of(history, draws, with_trend=with_trend) for history in histories]
