@@ -1,0 +1,86 @@
+"""Storage classes. Grain: one row per provider, region, class and day from which it holds
+(`data/storage_classes.csv`, with the sources).
+
+Prices are exact decimals in the currency of the provider's list (USD) per GiB and month, per 1,000 requests
+or objects, per GiB retrieved; sizes in KiB (1024 bytes). What a storage bill calls "GB-Mo" is a GiB-month.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+
+_TABLE = Path(__file__).parent / "data" / "storage_classes.csv"
+STANDARD = "STANDARD"
+INTELLIGENT = "INTELLIGENT_TIERING"
+ZERO = Decimal(0)
+
+
+@dataclass(frozen=True)
+class StorageClass:
+    """What one class asks for: see the module's text for units.
+
+    `min_billable_kib`: a smaller object is billed as this size. `own_overhead_kib` is added to each object at
+    this class's price, `standard_overhead_kib` at Standard's. `min_days`: less is billed to the end of it.
+    `monitoring_per_1000` objects and month, for objects of `min_monitored_kib` and more. `instant` is false
+    where a read must wait for a restore.
+    """
+
+    name: str
+    per_gib_month: Decimal
+    min_billable_kib: Decimal = ZERO
+    own_overhead_kib: Decimal = ZERO
+    standard_overhead_kib: Decimal = ZERO
+    min_days: int = 0
+    transition_in_per_1000: Decimal = ZERO
+    put_per_1000: Decimal = ZERO
+    get_per_1000: Decimal = ZERO
+    retrieval_per_gib: Decimal = ZERO
+    monitoring_per_1000: Decimal = ZERO
+    min_monitored_kib: Decimal = ZERO
+    instant: bool = True
+    valid_from: date = date(2006, 3, 14)
+    source: str = "given"
+
+
+@cache
+def _rows() -> tuple[tuple[str, str, StorageClass], ...]:
+    with _TABLE.open(newline="", encoding="utf-8") as handle:
+        lines = csv.DictReader(line for line in handle if not line.startswith("#"))
+        return tuple((row["provider"], row["region"], _class(row)) for row in lines)
+
+
+def _class(row: dict[str, str]) -> StorageClass:
+    def number(name: str) -> Decimal:
+        return Decimal(row[name] or 0)
+
+    return StorageClass(
+        name=row["class"],
+        per_gib_month=Decimal(row["per_gib_month"]),
+        min_billable_kib=number("min_billable_kib"),
+        own_overhead_kib=number("own_overhead_kib"),
+        standard_overhead_kib=number("standard_overhead_kib"),
+        min_days=int(row["min_days"]),
+        transition_in_per_1000=number("transition_in_per_1000"),
+        put_per_1000=number("put_per_1000"),
+        get_per_1000=number("get_per_1000"),
+        retrieval_per_gib=number("retrieval_per_gib"),
+        monitoring_per_1000=number("monitoring_per_1000"),
+        min_monitored_kib=number("min_monitored_kib"),
+        instant=row["instant"] == "1",
+        valid_from=date.fromisoformat(row["valid_from"]),
+        source=row["source"],
+    )
+
+
+def storage_classes(provider: str, region: str, on: date) -> dict[str, StorageClass]:
+    """The classes that exist on a day, by name; {} where the provider and region are not in the table."""
+    found: dict[str, StorageClass] = {}
+    for row_provider, row_region, storage_class in sorted(_rows(), key=lambda row: row[2].valid_from):
+        if (row_provider, row_region) == (provider, region) and storage_class.valid_from <= on:
+            found[storage_class.name] = storage_class
+    return found
