@@ -188,8 +188,8 @@ def test_cash_goes_down_by_the_price_and_comes_back_by_month() -> None:
     assert worst_point(curve) == curve[0]
     assert [(name, round(value, 6)) for name, value in one.versus] == [
         ("on-demand", 320.0),
-        ("spot", 7200 * 0.03 - 400),
-        ("new 1y", 7200 * 0.07 - 400),
+        ("spot", -184.0),
+        ("new 1y", 104.0),
     ]
     assert one.break_even_at == NOW + timedelta(hours=4000)
     assert one.monthly_saving == pytest.approx(320 / 7200 * 730)
