@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.converters import IdConverter
 from apps.api.errors import missing
-from apps.api.views import accounts, advice, document, ingest, prices, spend, workloads
+from apps.api.views import accounts, advice, allocation, document, ingest, prices, spend, workloads
 
 register_converter(IdConverter, "id")
 
@@ -41,6 +41,10 @@ advice_urls = [
 spend_urls = [
     path("spend", spend.Spend.as_view(), name="spend"),
     path("spend/compare", spend.SpendComparison.as_view(), name="spend-compare"),
+    path("spend/tags", allocation.TagHygiene.as_view(), name="spend-tags"),
+    path("allocation/rules", allocation.Rules.as_view(), name="allocation-rules"),
+    path("allocation/rules/<id:rule_id>", allocation.OneRule.as_view(), name="allocation-rule"),
+    path("allocation/dry-run", allocation.Trial.as_view(), name="allocation-dry-run"),
 ]
 workloads_urls = [
     path("workloads", workloads.Workloads.as_view(), name="workloads"),

@@ -28,13 +28,26 @@ from finops.frames.focus import BASES
 MOST_ROWS = 100_000
 
 
-class SpendQuery(StrictQuery):
-    """A question; names are those of the command line."""
+class DaysQuery(StrictQuery):
+    """A period and a basis; names are those of the command line."""
+
+    basis = serializers.ChoiceField(choices=list(BASES), default="billed")
+
+    def get_fields(self) -> dict[str, Any]:
+        """`from` is a word of Python's own."""
+        return {
+            "from": serializers.CharField(max_length=10, help_text="First day, 2018-11-01."),
+            "to": serializers.CharField(max_length=10, help_text="Day after the last one."),
+            **super().get_fields(),
+        }
+
+
+class SpendQuery(DaysQuery):
+    """A question."""
 
     by = serializers.CharField(
         required=False, default="", max_length=500, help_text=f"Dimensions: {', '.join(dimension_names())}."
     )
-    basis = serializers.ChoiceField(choices=list(BASES), default="billed")
     where = serializers.ListField(
         child=serializers.CharField(max_length=1000),
         required=False,
@@ -45,14 +58,6 @@ class SpendQuery(StrictQuery):
     currency = serializers.CharField(
         required=False, max_length=10, help_text="Convert to it by the dated exchange rates."
     )
-
-    def get_fields(self) -> dict[str, Any]:
-        """`from` is a word of Python's own."""
-        return {
-            "from": serializers.CharField(max_length=10, help_text="First day, 2018-11-01."),
-            "to": serializers.CharField(max_length=10, help_text="Day after the last one."),
-            **super().get_fields(),
-        }
 
 
 class SpendRowsQuery(SpendQuery):

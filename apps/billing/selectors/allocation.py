@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -25,6 +25,8 @@ _COLUMNS = {
     RuleKind.COST_CATEGORY: "x_cost_categories",
     RuleKind.RESOURCE: "resource_id",
 }
+# The id of a rule that is only proposed.
+UNSAVED = 0
 # Of a team that a rule names; None is nobody's.
 TeamId = int | None
 
@@ -78,6 +80,11 @@ class Allocation:
     @property
     def _by_id(self) -> dict[int, Rule]:
         return {rule.id: rule for rule in self.rules}
+
+
+def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """As they are tried: smallest priority, then oldest; a rule that is not saved yet comes last."""
+    return tuple(sorted(rules, key=lambda rule: (rule.priority, rule.id == UNSAVED, rule.id)))
 
 
 def rule_of(row: AllocationRule) -> Rule:

@@ -88,6 +88,16 @@ class Reading:
             "merged": {key: list(keys) for key, keys in tags.merged.items()},
         }
 
+    def by_rule(self) -> dict[tuple[int | None, str], Decimal]:
+        """Cost by the rule that decides and currency; None is what no rule matches."""
+        if not self.reports or BILL_DAILY not in self.snapshots:
+            return {}
+        plan = Plan(self.question, self.rules, TagReading({}, {}), with_rules=True, by_month=False)
+        rows, _left, _totals = self._read(plan)
+        names = group_names(plan)
+        c, r, cost = names.index("c"), names.index("r"), len(names)
+        return {(row[r], row[c]): row[cost] if row[cost] is not None else ZERO for row in rows}
+
     def _tags(self) -> TagReading:
         names = [*self.question.by, *(name for name, _ in self.question.where)]
         merged: dict[str, list[str]] = {}
