@@ -69,6 +69,8 @@ class Scope(StrEnum):
     READ_PRICES = "read:prices"
     READ_INGEST = "read:ingest"
     WRITE_INGEST = "write:ingest"
+    READ_BILLS = "read:bills"
+    WRITE_BILLS = "write:bills"
     READ_ADVICE = "read:advice"
     READ_WORKLOADS = "read:workloads"
     WRITE_WORKLOADS = "write:workloads"
@@ -79,6 +81,8 @@ SCOPE_WORDS = {
     Scope.READ_PRICES: _("Read prices, profiles and data quality"),
     Scope.READ_INGEST: _("Read ingest runs and rejected rows"),
     Scope.WRITE_INGEST: _("Upload files to ingest"),
+    Scope.READ_BILLS: _("Read bills, spend and budgets"),
+    Scope.WRITE_BILLS: _("Upload bills, change allocation and budgets"),
     Scope.READ_ADVICE: _("Ask for advice and back-tests"),
     Scope.READ_WORKLOADS: _("Read workloads"),
     Scope.WRITE_WORKLOADS: _("Create and change workloads"),

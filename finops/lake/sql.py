@@ -12,6 +12,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import TimestamptzType
 
 from finops.lake.errors import LakeError
+from finops.text.sql import name, quote
+
+__all__ = ["name", "quote", "row_filter_sql"]
 
 _COMPARE = {
     ex.BoundEqualTo: "=",
@@ -21,16 +24,6 @@ _COMPARE = {
     ex.BoundGreaterThan: ">",
     ex.BoundGreaterThanOrEqual: ">=",
 }
-
-
-def quote(text: str) -> str:
-    """A SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def name(text: str) -> str:
-    """A SQL identifier."""
-    return '"' + text.replace('"', '""') + '"'
 
 
 def row_filter_sql(expression: ex.BooleanExpression, schema: Schema) -> str:

@@ -1,0 +1,27 @@
+"""What all kinds of bills share: recognising a header, columns as SQL, checks. See `kind`."""
+
+from finops.providers.bills.kind import (
+    BillKind,
+    Check,
+    Given,
+    Header,
+    Lines,
+    Recognition,
+    Severity,
+    faults_sql,
+    lines_sql,
+    plain,
+)
+
+__all__ = [
+    "BillKind",
+    "Check",
+    "Given",
+    "Header",
+    "Lines",
+    "Recognition",
+    "Severity",
+    "faults_sql",
+    "lines_sql",
+    "plain",
+]

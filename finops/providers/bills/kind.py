@@ -1,0 +1,313 @@
+"""Kinds of bills: how the columns of one export become bill lines.
+
+A kind never sees a file. It is asked whether a header is its own (`recognise`), then given that header as a
+`Given` and answers with `Lines`: one SQL expression per line column of `finops.frames.focus.LINE_COLUMNS`
+that the export can tell, over texts. The pipeline (apps/ingest/bills) reads every file as text and evaluates
+the expressions in DuckDB; no row passes through Python.
+
+To write a kind: subclass `BillKind`, give `name`, `title`, `provider`, `required` and `typical`, spell the
+columns in `lines` as the source documents them, and add it to `apps/ingest/bills/kinds.py`. In `lines`:
+
+- `given.text("lineItem/UsageType")` is the cell as text, null where blank or where the column is missing;
+  `given.cell(...)` is the same without making blank null, for sources that tell both apart.
+- `given.money(...)`, `given.number(...)`, `given.instant(...)` are typed. A money cell that is no number
+  refuses the delivery, any other cell that does not cast rejects its row; both name row and field.
+- `given.mapping(...)` is a MAP(VARCHAR, VARCHAR) from JSON text, `given.tags({key: header})` one from
+  columns. `given.reject_where(...)` and `given.refuse_where(...)` add checks of the kind's own.
+- Everything not delivered is the SQL word NULL, so expressions can be written without asking first;
+  `given.has(...)` asks.
+
+`Lines.columns` must give `billing_account_id`, `billing_currency`, `billing_period_start`,
+`charge_period_start` and `billed_cost`, and `x_provider` where the kind serves several providers. Period
+columns x_report, x_month, x_delivery, x_file, x_row and x_day are the pipeline's.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from finops.frames.focus import DECIMAL_PRECISION, DECIMAL_SCALE
+from finops.text.sql import name, quote
+
+DECIMAL = f"DECIMAL({DECIMAL_PRECISION},{DECIMAL_SCALE})"
+NULL = "NULL"
+# A year with a separator first: DuckDB would take other orders of day and month for what they are not.
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+
+
+class Severity(StrEnum):
+    """What a failed check does: `refuse` the whole delivery or `reject` the row."""
+
+    REFUSE = "refuse"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`bad` is a SQL condition that is true for a faulty row; `reason` SQL text; `field` the header as given."""
+
+    field: str
+    severity: Severity
+    bad: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One column of a file: its name as delivered, and whether it holds JSON text made of a nested type."""
+
+    name: str
+    nested: bool = False
+
+
+@dataclass
+class Lines:
+    """What a kind answers: SQL per line column, which tag keys the file could report (None: any), notes.
+
+    `identity`: (constant payer) where rows do not carry one. `delivered_at` is a SQL aggregate over the raw
+    rows for sources whose rows say when they were exported.
+    """
+
+    columns: dict[str, str]
+    tag_keys: list[str] | None = None
+    notes: list[str] = field(default_factory=list)
+    delivered_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """How well a header fits a kind: `score` counts typical columns found; `missing` says what it lacks."""
+
+    kind: BillKind
+    score: int
+    missing: tuple[str, ...]
+    ambiguous: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether every required column is there."""
+        return not self.missing and self.score > 0
+
+
+def plain(header: str) -> str:
+    """Letters and digits only, in lower case: `lineItem/UsageType` and `line_item_usage_type` are one column.
+
+    For column names only, never for tag keys.
+    """
+    return re.sub(r"[^0-9a-z]", "", header.lower())
+
+
+class Given:
+    """The columns of one file, as SQL expressions over its texts `r0`, `r1` … and the record number `rn`.
+
+    `typed` collects what is computed once per row under a name of its own; `checks` what must hold.
+    """
+
+    def __init__(self, kind: BillKind, headers: Sequence[Header]) -> None:
+        self.headers = headers
+        self._kind = kind
+        self.typed: dict[str, str] = {}
+        self.checks: list[Check] = []
+        self.used: set[int] = set()
+        self._places: dict[str, int] = {}
+        for place, header in enumerate(headers):
+            self._places.setdefault(kind.canonical(header.name), place)
+
+    def place(self, *names: str) -> int | None:
+        """Where the first of these columns is; None where the file has none of them."""
+        for wanted in names:
+            found = self._places.get(self._kind.canonical(wanted))
+            if found is not None:
+                return found
+        return None
+
+    def has(self, *names: str) -> bool:
+        """Whether the file has one of these columns."""
+        return self.place(*names) is not None
+
+    def header(self, *names: str) -> str:
+        """The column's name as delivered; the first wanted name where the file has none."""
+        found = self.place(*names)
+        return names[0] if found is None else self.headers[found].name
+
+    def cell(self, *names: str) -> str:
+        """The text as it stands, '' and null told apart; NULL where the file has no such column."""
+        found = self.place(*names)
+        return NULL if found is None else self.raw(found)
+
+    def text(self, *names: str) -> str:
+        """The text, null where it is blank; the first of several columns that the file has."""
+        found = self.place(*names)
+        return NULL if found is None else f"nullif({self.raw(found)}, '')"
+
+    def raw(self, place: int) -> str:
+        """The text of the column at a place."""
+        self.used.add(place)
+        return f"r{place}"
+
+    def money(self, *names: str) -> str:
+        """An exact decimal; a cell that is no number refuses the delivery, a blank one is null."""
+        return self._decimal(names, Severity.REFUSE)
+
+    def number(self, *names: str) -> str:
+        """An exact decimal; a cell that is no number rejects its row, a blank one is null."""
+        return self._decimal(names, Severity.REJECT)
+
+    def _decimal(self, names: Sequence[str], severity: Severity) -> str:
+        place = self.place(*names)
+        if place is None:
+            return f"CAST(NULL AS {DECIMAL})"
+        text = f"nullif({self.raw(place)}, '')"
+        alias = f"n{place}"
+        if alias not in self.typed:
+            self.typed[alias] = decimal_of(text)
+        bad = f"{alias} IS NULL AND {text} IS NOT NULL"
+        self._check(place, severity, bad, "not a number")
+        return alias
+
+    def instant(self, *names: str) -> str:
+        """A moment in UTC; text without an offset is UTC. What is no moment rejects its row."""
+        place = self.place(*names)
+        if place is None:
+            return f"CAST(NULL AS {_ZONED})"
+        text = f"nullif({self.raw(place)}, '')"
+        alias = f"t{place}"
+        if alias not in self.typed:
+            self.typed[alias] = instant_of(text)
+            self._check(place, Severity.REJECT, f"{alias} IS NULL AND {text} IS NOT NULL", "not a time")
+        return alias
+
+    def mapping(self, *names: str) -> str:
+        """A map from JSON text; blank gives NULL, what is no JSON object rejects its row."""
+        place = self.place(*names)
+        if place is None:
+            return "CAST(NULL AS MAP(VARCHAR, VARCHAR))"
+        text = f"nullif({self.raw(place)}, '')"
+        alias = f"j{place}"
+        if alias not in self.typed:
+            is_object = f"CASE WHEN json_valid({text}) THEN json_type({text}) = 'OBJECT' ELSE false END"
+            self.typed[alias] = (
+                f"CASE WHEN {is_object} THEN from_json({text}, '\"MAP(VARCHAR,VARCHAR)\"') END"
+            )
+            self._check(
+                place, Severity.REJECT, f"{alias} IS NULL AND {text} IS NOT NULL", "not a JSON object"
+            )
+        return alias
+
+    def tags(self, columns: Mapping[str, int]) -> str:
+        """A map from one column per key (key -> place); a blank cell is no entry."""
+        if not columns:
+            return "CAST(NULL AS MAP(VARCHAR, VARCHAR))"
+        keys = ", ".join(quote(key) for key in columns)
+        values = ", ".join(f"nullif({self.raw(place)}, '')" for place in columns.values())
+        alias = f"g{min(columns.values())}"
+        self.typed[alias] = (
+            f"map_from_entries(list_filter(list_zip([{keys}], [{values}]), lambda e: e[2] IS NOT NULL))"
+        )
+        return alias
+
+    def reject_where(self, bad: str, column: str, reason: str) -> None:
+        """Rows for which `bad` holds are rejected; `reason` is plain text."""
+        self._add(Check(self.header(column), Severity.REJECT, bad, quote(reason)))
+
+    def refuse_where(self, bad: str, column: str, reason: str) -> None:
+        """A row for which `bad` holds refuses the delivery; `reason` is SQL text."""
+        self._add(Check(self.header(column), Severity.REFUSE, bad, reason))
+
+    def _check(self, place: int, severity: Severity, bad: str, reason: str) -> None:
+        said = f"{quote(reason + ': ')} || left({self.raw(place)}, 80)"
+        self._add(Check(self.headers[place].name, severity, bad, said))
+
+    def _add(self, check: Check) -> None:
+        if check not in self.checks:
+            self.checks.append(check)
+
+
+def decimal_of(text: str) -> str:
+    """Text to an exact decimal, null where it is none. `text` must not be a bare column.
+
+    DuckDB takes 1_000 for a thousand, no bill means that. NaN and Infinity are no decimals; an exponent is
+    read exactly; more than 18 places are rounded half up.
+    """
+    return f"TRY_CAST(CASE WHEN contains({text}, '_') THEN NULL ELSE {text} END AS {DECIMAL})"
+
+
+def instant_of(text: str) -> str:
+    """Text to a moment; a date alone is its midnight in UTC."""
+    return f"TRY_CAST({text} AS {_ZONED})"
+
+
+class BillKind(ABC):
+    """One export format. Stateless; one object serves every file."""
+
+    name: str
+    title: str
+    provider: str
+    # What must be there: a plain word -> the columns of which one suffices.
+    required: Mapping[str, tuple[str, ...]]
+    # Columns that tell this kind from its relatives; each one found is a point.
+    typical: frozenset[str] = frozenset()
+    # A word that stands for null when it is not quoted ("NULL" in FOCUS files).
+    null_word: str = ""
+
+    def canonical(self, header: str) -> str:
+        """The header under which spellings of one column are the same."""
+        return plain(header)
+
+    def recognise(self, headers: Iterable[str]) -> Recognition:
+        """How well a header fits."""
+        given = [self.canonical(h) for h in headers]
+        there = set(given)
+        missing = tuple(
+            names[0]
+            for names in self.required.values()
+            if not any(self.canonical(name) in there for name in names)
+        )
+        wanted = {self.canonical(n) for names in self.required.values() for n in names}
+        wanted |= {self.canonical(n) for n in self.typical}
+        return Recognition(self, len(there & wanted), missing)
+
+    @abstractmethod
+    def lines(self, given: Given) -> Lines:
+        """The SQL of every line column that this header can give."""
+
+
+def lines_sql(lines: Lines, given: Given, raw: str, fixed: Mapping[str, str]) -> str:
+    """The SELECT of one file's lines from the relation `raw` (rn, r0 …): `fixed` are the pipeline's columns.
+
+    `x_row` is null for a row with a fault, so that one look at the written file tells whether there are any.
+    """
+    inner = _typed_sql(given, raw)
+    faults = " OR ".join(f"({check.bad})" for check in given.checks) or "false"
+    columns = {
+        **lines.columns,
+        **fixed,
+        "x_row": f"CASE WHEN ({faults}) IS NOT TRUE THEN rn END",
+        "x_day": f"CAST(({lines.columns['charge_period_start']}) AT TIME ZONE 'UTC' AS DATE)",
+    }
+    listed = ", ".join(f"{sql} AS {name(column)}" for column, sql in columns.items())
+    return f"SELECT {listed} FROM ({inner})"  # noqa: S608 - names and quoted texts
+
+
+def faults_sql(given: Given, raw: str) -> str:
+    """The faults of a file, a row each: (row, field, severity, reason), in the order of the file."""
+    found = ", ".join(
+        f"CASE WHEN {check.bad} THEN {{'field': {quote(check.field)}, "
+        f"'severity': {quote(check.severity)}, 'reason': {check.reason}}} END"
+        for check in given.checks
+    )
+    inner = _typed_sql(given, raw)
+    return (
+        f"SELECT rn, f.field, f.severity, f.reason FROM (SELECT rn, unnest(list_filter([{found}], "  # noqa: S608
+        f"lambda e: e IS NOT NULL)) AS f FROM ({inner})) ORDER BY rn"
+    )
+
+
+def _typed_sql(given: Given, raw: str) -> str:
+    used = [f"r{place}" for place in sorted(given.used)]
+    typed = [f"{sql} AS {alias}" for alias, sql in given.typed.items()]
+    return f"SELECT {', '.join(['rn', *used, *typed])} FROM {raw}"  # noqa: S608 - our own aliases

@@ -1,0 +1,1 @@
+"""FOCUS files in: versions 1.0 to 1.4, of any provider."""
