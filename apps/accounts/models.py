@@ -44,6 +44,9 @@ class User(AbstractBaseUser, PermissionsMixin):
     )
     theme = models.CharField(_("theme"), max_length=5, choices=Theme, default=Theme.AUTO)
     date_joined = models.DateTimeField(db_default=Now(), editable=False)
+    link_serial = models.PositiveIntegerField(
+        default=0, editable=False, help_text=_("Counts links to set a password; only the newest works.")
+    )
 
     objects = UserManager()
 

@@ -24,6 +24,7 @@ urlpatterns: list[URLPattern] = [
     path("settings/keys/", settings.key_create, name="key-create"),
     path("settings/keys/<int:key_id>/revoke/", settings.key_revoke, name="key-revoke"),
     path("settings/members/", settings.member_add, name="member-add"),
+    path("settings/members/<int:member_id>/link/", settings.member_new_link, name="member-link"),
     path("settings/members/<int:member_id>/role/", settings.member_role, name="member-role"),
     path("settings/members/<int:member_id>/remove/", settings.member_drop, name="member-remove"),
     path("settings/audit/", settings.audit_page, name="audit"),

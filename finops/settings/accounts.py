@@ -26,6 +26,13 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "account_login"
 
 ACCOUNT_ADAPTER = "apps.accounts.adapters.AccountAdapter"
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "apps.accounts.tokens.LinkTokens"  # noqa: S105
+ACCOUNT_FORMS = {
+    "login": "apps.accounts.forms.SignInForm",
+    "change_password": "apps.accounts.forms.ChangePasswordForm",
+    "reset_password": "apps.accounts.forms.ForgotPasswordForm",
+    "reset_password_from_key": "apps.accounts.forms.NewPasswordForm",
+}
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
@@ -49,6 +56,7 @@ ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
 SESSION_COOKIE_AGE = env.int("SESSION_COOKIE_AGE", default=14 * 24 * 3600)
 
 # Without a mail server nothing is mailed: links to set a password come from an admin.
+MAIL_IS_SET = bool(env.str("EMAIL_URL", default=""))
 vars().update(env.email_url_config(env.str("EMAIL_URL", default="") or "dummymail://"))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="offpeak@localhost")

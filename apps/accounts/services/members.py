@@ -10,6 +10,7 @@ from allauth.account.forms import default_token_generator
 from allauth.account.utils import user_pk_to_url_str
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import F
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -32,11 +33,57 @@ class Invitation:
 
 
 def password_link(user: User) -> str:
-    """The path of a page where this person sets a password: once, within PASSWORD_RESET_TIMEOUT seconds."""
+    """The path of a page where this person sets a password: once, within PASSWORD_RESET_TIMEOUT seconds.
+
+    Links made before, also mailed ones, stop working.
+    """
+    User.objects.filter(pk=user.pk).update(link_serial=F("link_serial") + 1)
+    user.refresh_from_db(fields=["link_serial"])
     token = default_token_generator.make_token(user)
     return reverse(
         "account_reset_password_from_key", kwargs={"uidb36": user_pk_to_url_str(user), "key": token}
     )
+
+
+@transaction.atomic
+def member_link(*, membership: Membership, actor: Actor) -> str:
+    """A new set-password link for a member, where an invitation was lost or a password forgotten.
+
+    Raises ValidationError for a disabled account, and for somebody of another organisation too: this one's
+    admin must not get hold of that account.
+    """
+    user = membership.user
+    if not user.is_active:
+        raise ValidationError(_("This account is disabled."))
+    if user.memberships.exclude(pk=membership.pk).exists():
+        raise ValidationError(
+            _("%(who)s belongs to another organisation too; only the operator may make this link.")
+            % {"who": user.email}
+        )
+    return _recorded_link(user, membership.organisation, actor)
+
+
+@transaction.atomic
+def operator_link(*, email: str, actor: Actor) -> str:
+    """A new set-password link for whoever has this address. Raises ValidationError."""
+    user = User.objects.filter(email=email.strip()).first()
+    if user is None:
+        raise ValidationError({"email": _("Nobody has this address.")})
+    if not user.is_active:
+        raise ValidationError({"email": _("This account is disabled.")})
+    membership = user.memberships.first()
+    return _recorded_link(user, membership.organisation if membership else None, actor)
+
+
+def _recorded_link(user: User, organisation: Organisation | None, actor: Actor) -> str:
+    audit_record(
+        organisation=organisation,
+        actor=actor,
+        action="user.password_link",
+        target=user,
+        after={"email": user.email},
+    )
+    return password_link(user)
 
 
 def _locked_admins(organisation: Organisation) -> list[int]:
@@ -69,13 +116,19 @@ def member_invite(
 ) -> Invitation:
     """Add a person by address; a new account gets a set-password link for the admin to hand over.
 
-    Raises ValidationError for an address that is none, an unknown role, and somebody who is a member already.
+    Somebody who was removed from their last organisation comes back with a new password: the old one and the
+    sessions of then open nothing. Raises ValidationError for an address that is none, an unknown role, a
+    disabled account, and somebody who is a member already.
     """
     given = _checked_role(role)
-    user = User.objects.filter(email=email).first()
+    user = User.objects.select_for_update().filter(email=email).first()
     if user is None:
         user = User.objects.create_user(email, name=name)
-    if not user.is_active:
+    elif not user.is_active and not user.memberships.exists():
+        user.is_active = True
+        user.set_unusable_password()
+        user.save(update_fields=["is_active", "password"])
+    elif not user.is_active:
         raise ValidationError({"email": _("This account is disabled.")})
     membership, made = Membership.objects.get_or_create(
         user=user, organisation=organisation, defaults={"role": given}

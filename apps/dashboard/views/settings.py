@@ -28,6 +28,7 @@ from apps.accounts.selectors import api_key_list, audit_list, member_list
 from apps.accounts.services.keys import api_key_create, api_key_revoke
 from apps.accounts.services.members import (
     member_invite,
+    member_link,
     member_remove,
     member_role_change,
     user_preferences_update,
@@ -68,6 +69,7 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
         "may_keys": allowed(member, Action.MANAGE_KEYS),
         "may_members": allowed(member, Action.MANAGE_MEMBERS),
         "may_audit": allowed(member, Action.VIEW_AUDIT),
+        "has_password": _asked(request).user.has_usable_password(),
         "now": datetime.now(UTC),
     }
     if organisation is not None and context["may_keys"]:
@@ -183,6 +185,21 @@ def member_add(request: HttpRequest) -> HttpResponse:
     link = invitation.path
     absolute = request.build_absolute_uri(link) if link else ""
     return _page(request, invited=form.cleaned_data["email"], invite_link=absolute)
+
+
+@never_cache
+@require_POST
+@access(Action.MANAGE_MEMBERS)
+def member_new_link(request: HttpRequest, member_id: int) -> HttpResponse:
+    """Show a new link to set a password, this once."""
+    member = _member(request, member_id)
+    try:
+        link = member_link(membership=member, actor=Actor.of_user(_asked(request).user))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("dashboard:settings")
+    absolute = request.build_absolute_uri(link)
+    return _page(request, invited=member.user.email, invite_link=absolute, renewed=True)
 
 
 def _member(request: HttpRequest, member_id: int) -> Membership:
