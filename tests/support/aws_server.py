@@ -187,13 +187,14 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(
                 Fault(412, "PreconditionFailed", "At least one of the pre-conditions did not hold")
             )
-        start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").rstrip("-"))
-        body = item.body[start:]
+        first, _, last = (self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").partition("-")
+        start, end = int(first), int(last or len(item.body) - 1) + 1
+        body = item.body[start:end]
         headers = {"ETag": f'"{item.etag}"', "Last-Modified": format_datetime(item.modified, usegmt=True)}
         if item.encryption:
             headers["x-amz-server-side-encryption"] = item.encryption
         if start:
-            headers["Content-Range"] = f"bytes {start}-{len(item.body) - 1}/{len(item.body)}"
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(item.body)}"
         self._send(
             206 if start else 200, body, "binary/octet-stream", headers, cut=fault.cut if fault else None
         )
