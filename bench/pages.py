@@ -61,11 +61,13 @@ def forget() -> None:
     """Everything that a page could be answered from without work."""
     from django.core.cache import cache
 
+    from apps.dashboard import catalogue
     from apps.prices.selectors import books
     from apps.recommendations.models import Advice
 
     cache.clear()
     books._kept.clear()
+    catalogue.forget()
     Advice.objects.all().delete()
 
 

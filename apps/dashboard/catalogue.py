@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 
-from apps.dashboard.caching import DAY, cache_key, kept
-from apps.ingest.selectors import lake
-from finops.lake import SPOT_CHANGES, SPOT_KNOWN
+from apps.dashboard.caching import snapshot_key
+from apps.ingest.loaded import Loaded
+from apps.ingest.selectors import loaded_regions, price_snapshots
 
-# A single observation is known for no length of time: a place or type of nothing else answers no question.
-_CHOICES = (
-    "SELECT provider, region, instance_type, product, count(*), count(DISTINCT zone_key) "  # noqa: S608
-    f"FROM {SPOT_CHANGES} SEMI JOIN {SPOT_KNOWN} USING (provider, region, instance_type) GROUP BY ALL"
-)
-# Regions end at different minutes: the common end is the last instant at which each of them has a price.
-_RANGE = (
-    "WITH ends AS (SELECT provider, region, max(known_to) AS last, min(known_from) AS first "  # noqa: S608
-    f"FROM {SPOT_KNOWN} GROUP BY ALL) SELECT min(first), max(last), "
-    "min(last) FILTER (last > (SELECT max(last) FROM ends) - INTERVAL 24 HOUR) FROM ends"
-)
+# A process keeps what it made of the newest states of the lake, for a state never changes.
+KEPT_STATES = 4
+_kept: dict[str, tuple[list[Loaded], Choices]] = {}
+_lock = threading.Lock()
+_LATE = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
@@ -62,20 +57,46 @@ class Choices:
 
 
 def choices(snapshots: dict[str, int]) -> Choices:
-    """The choices of this state of the lake; one connection for both, which is most of their cost."""
-    if not snapshots:
-        return Choices(())
+    """The choices of this state of the lake."""
+    return _loaded(snapshots)[1]
 
-    def read() -> Choices:
-        con = lake().connect(snapshots)
-        try:
-            rows = tuple(tuple(row) for row in con.execute(_CHOICES).fetchall())
-            known = con.execute(_RANGE).fetchone()
-        finally:
-            con.close()
-        if known is None or known[2] is None:
-            return Choices(rows)
-        first, last, common = (moment.astimezone(UTC) for moment in known)
-        return Choices(rows, (first, last, common))
 
-    return kept(cache_key("choices", snapshots), read, DAY, Choices)
+def regions(snapshots: dict[str, int]) -> list[Loaded]:
+    """What is loaded in this state of the lake, by provider and region."""
+    return _loaded(snapshots)[0]
+
+
+def _loaded(snapshots: dict[str, int]) -> tuple[list[Loaded], Choices]:
+    key = snapshot_key(price_snapshots(snapshots))
+    with _lock:
+        found = _kept.get(key)
+    if found is None:
+        read = loaded_regions(snapshots)
+        found = read, _choices(read)
+        with _lock:
+            _kept[key] = found
+            while len(_kept) > KEPT_STATES:
+                _kept.pop(next(iter(_kept)))
+    return found
+
+
+def forget() -> None:
+    """Look again: for benchmarks and tests."""
+    with _lock:
+        _kept.clear()
+
+
+def _choices(regions: list[Loaded]) -> Choices:
+    rows = tuple(
+        (r.provider, r.region, c.instance_type, c.product, c.changes, c.zones)
+        for r in regions
+        for c in r.choices
+        if c.known
+    )
+    spans = [(r.known_from, r.known_to) for r in regions if r.known_from and r.known_to]
+    if not spans:
+        return Choices(rows)
+    newest = max(end for _, end in spans)
+    # Regions end at different minutes: the common end is the last instant at which each has a price.
+    common = min(end for _, end in spans if end > newest - _LATE)
+    return Choices(rows, (min(start for start, _ in spans), newest, common))

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
 
+from apps.dashboard import catalogue
 from apps.dashboard.caching import DAY, cache_key, kept
-from apps.ingest.selectors import lake
 from apps.prices.selectors import on_demand_prices
 from apps.prices.selectors.books import loaded_book
 from finops.engine.quality import Finding, check_quality
 from finops.engine.series import to_us
-from finops.lake import SPOT_KNOWN
-
-_REGIONS = (
-    "WITH series AS (SELECT provider, region, zone_key, instance_type, product, currency, "  # noqa: S608
-    f"min(known_from) AS a, max(known_to) AS b, count(*) - 1 AS gaps FROM {SPOT_KNOWN} GROUP BY ALL) "
-    "SELECT provider, region, count(*), count(DISTINCT instance_type), min(a), max(b), sum(gaps) FROM series "
-    "GROUP BY ALL ORDER BY provider, region"
-)
 
 
 @dataclass(frozen=True)
@@ -40,21 +32,11 @@ class RegionKnown:
 
 def regions_known(snapshots: dict[str, int]) -> list[RegionKnown]:
     """One row a region, by name."""
-    if not snapshots:
-        return []
-
-    def read() -> list[RegionKnown]:
-        con = lake().connect(snapshots)
-        try:
-            rows = con.execute(_REGIONS).fetchall()
-        finally:
-            con.close()
-        return [
-            RegionKnown(p, r, n, t, a.astimezone(UTC), b.astimezone(UTC), int(gaps))
-            for p, r, n, t, a, b, gaps in rows
-        ]
-
-    return kept(cache_key("regions", snapshots), read, DAY, list[RegionKnown])
+    return [
+        RegionKnown(r.provider, r.region, r.series, r.types, r.known_from, r.known_to, r.gaps)
+        for r in catalogue.regions(snapshots)
+        if r.known_from and r.known_to
+    ]
 
 
 @dataclass(frozen=True)

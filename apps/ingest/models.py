@@ -235,3 +235,47 @@ class RejectedRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.row} {self.reason}"
+
+
+class LoadedState(models.Model):
+    """The one row that says of which state of the lake `LoadedRegion` speaks: the price tables' snapshots."""
+
+    snapshots = models.JSONField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(pk=1), name="loaded_state_once")]
+
+    def __str__(self) -> str:
+        return f"{self.snapshots}"
+
+
+class LoadedRegion(models.Model):
+    """What is loaded of one region, written with the run row so that pages need not look into the lake.
+
+    `series`, `types` and `gaps` (unknown stretches inside series) count what has a known range, whose ends
+    are `known_from` and `known_to`; null when nothing has one. `choices` lists [instance type, product,
+    changes, zones, whether the type has a known range].
+    """
+
+    state = models.ForeignKey(LoadedState, on_delete=models.CASCADE, related_name="regions")
+    provider = models.CharField(max_length=20)
+    region = models.CharField(max_length=80)
+    series = models.PositiveIntegerField()
+    types = models.PositiveIntegerField()
+    gaps = models.PositiveIntegerField()
+    known_from = models.DateTimeField(null=True)
+    known_to = models.DateTimeField(null=True)
+    choices = models.JSONField()
+
+    class Meta:
+        ordering = ["provider", "region"]
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "region"], name="loaded_region_once"),
+            models.CheckConstraint(
+                condition=Q(known_from__isnull=True, known_to__isnull=True) | Q(known_from__lt=F("known_to")),
+                name="loaded_region_range_in_order",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.region}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -24,6 +25,7 @@ from apps.ingest import locks, merge, selectors
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RejectionKind, RunKind, RunState
 from apps.ingest.progress import Progress, Reporter
 from apps.ingest.services.paths import upload_discard
+from apps.ingest.services.rollup import rollup_in_step, rollup_read, rollup_store
 from apps.ingest.staging import Staging, collector_paused
 from finops.frames.spot import Rejection
 from finops.lake import SPOT_CHANGES, SPOT_KNOWN, LakeError, SnapshotMissingError
@@ -251,11 +253,30 @@ def _merge_and_finish(
             request_ranges=request_ranges,
             phase=report.enter,
         )
-        _end_finished(run, staging, merged, begun)
+        rollup = _rollup(run, staging, merged, before)
+        _end_finished(run, staging, merged, rollup, begun)
     except BaseException:
         # A commit that no finished run names is undone now; if even that fails, the next import does it.
         lake_reconcile()
         raise
+
+
+def _rollup(
+    run: IngestRun, staging: Staging, merged: merge.Merged, before: Mapping[str, int]
+) -> Callable[[], None] | None:
+    """What puts the roll-up in step, for the transaction of the run row; None when it is in step.
+
+    Where it was behind already, the upkeep makes it anew.
+    """
+    first = not selectors.price_snapshots(before)
+    if merged.snapshots == before or not (first or rollup_in_step(before)):
+        return None
+    regions = list(merged.known)
+    found = rollup_read(
+        staging.con, selectors.lake(), merged.snapshots, provider=run.provider, regions=regions
+    )
+    only = None if first else (run.provider, regions)
+    return partial(rollup_store, found, merged.snapshots, only=only)
 
 
 def lake_reconcile() -> bool:
@@ -275,9 +296,17 @@ def lake_reconcile() -> bool:
     return undone
 
 
-def _end_finished(run: IngestRun, staging: Staging, merged: merge.Merged, begun: float) -> None:
+def _end_finished(
+    run: IngestRun,
+    staging: Staging,
+    merged: merge.Merged,
+    rollup: Callable[[], None] | None,
+    begun: float,
+) -> None:
     known = merged.known.values()
     with transaction.atomic():
+        if rollup is not None:
+            rollup()
         _rejections_store(run, staging.rejections, RejectionKind.REJECTED)
         _rejections_store(run, merged.replacements, RejectionKind.REPLACEMENT)
         IngestRun.objects.filter(pk=run.pk, state=RunState.RUNNING).update(

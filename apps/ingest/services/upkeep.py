@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models.functions import Now
 
 from apps.ingest import locks, selectors
 from apps.ingest.models import IngestRun, RunKind, RunState
 from apps.ingest.services.imports import lake_reconcile
 from apps.ingest.services.paths import upload_discard
+from apps.ingest.services.rollup import rollup_move, rollup_rebuild
 from finops.lake import SPOT_CHANGES
 
 # A run writes its heartbeat every second while it reads; a lock that is free for longer means its worker is
@@ -42,6 +44,7 @@ def runs_reconcile(*, now: datetime) -> int:
                 ended += gone
     with locks.import_lock():
         lake_reconcile()
+        rollup_rebuild()
     return ended
 
 
@@ -54,16 +57,19 @@ def lake_compact() -> int:
             return 0
         new, joined = lake.compact(SPOT_CHANGES, snapshots[SPOT_CHANGES], files=SMALL_FILES)
         if joined:
-            IngestRun.objects.create(
-                kind=RunKind.UPKEEP,
-                source="compaction",
-                provider="aws",
-                state=RunState.FINISHED,
-                started_at=Now(),
-                finished_at=Now(),
-                files_done=joined,
-                snapshots={**snapshots, SPOT_CHANGES: new},
-            )
+            after = {**snapshots, SPOT_CHANGES: new}
+            with transaction.atomic():
+                IngestRun.objects.create(
+                    kind=RunKind.UPKEEP,
+                    source="compaction",
+                    provider="aws",
+                    state=RunState.FINISHED,
+                    started_at=Now(),
+                    finished_at=Now(),
+                    files_done=joined,
+                    snapshots=after,
+                )
+                rollup_move(snapshots, after)
         return joined
 
 
