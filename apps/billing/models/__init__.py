@@ -9,6 +9,23 @@ from apps.billing.models.allocation import (
     SavedView,
     SplitMethod,
 )
+from apps.billing.models.anomalies import (
+    Anomaly,
+    AnomalyCourse,
+    AnomalyDirection,
+    AnomalyState,
+    BillWatch,
+    DeliveryDay,
+)
+from apps.billing.models.budgets import (
+    Budget,
+    BudgetAlert,
+    BudgetBasis,
+    BudgetMeasure,
+    BudgetPeriod,
+    BudgetScope,
+    BudgetThreshold,
+)
 from apps.billing.models.deliveries import BillReport, Delivery, DeliveryPart, DeliveryState
 from apps.billing.models.exchange import ExchangeRate
 from apps.billing.models.rates import NegotiatedRateRow
@@ -17,8 +34,21 @@ __all__ = [
     "AccountName",
     "AllocationRule",
     "AllocationVersion",
+    "Anomaly",
+    "AnomalyCourse",
+    "AnomalyDirection",
+    "AnomalyState",
     "BillReport",
+    "BillWatch",
+    "Budget",
+    "BudgetAlert",
+    "BudgetBasis",
+    "BudgetMeasure",
+    "BudgetPeriod",
+    "BudgetScope",
+    "BudgetThreshold",
     "Delivery",
+    "DeliveryDay",
     "DeliveryPart",
     "DeliveryState",
     "ExchangeRate",
