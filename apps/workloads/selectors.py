@@ -64,9 +64,13 @@ def workload_facts(workload: Workload) -> dict[str, Any]:
 
 
 def workload_question(workload: Workload) -> dict[str, Any]:
-    """The workload as `advise_launch` takes it; what was left empty is left out."""
+    """The workload as `advise_launch` takes it; what was left empty is left out.
+
+    A saved discount of 0 is one that was not given: the table of negotiated rates holds.
+    """
     names = (*FIELDS, *REPEATING) if workload.repeat else FIELDS
     given = {name: getattr(workload, name) for name in names}
+    given["discount_pct"] = workload.discount_pct or None
     return {name: value for name, value in given.items() if value not in (None, "", [])}
 
 

@@ -217,7 +217,7 @@ def _backtest(
     )
     listed = desk.market.list_prices.get((places.home_region, places.base_type))
     if listed is not None and listed.currency == places.currency and len(walked):
-        price = listed.per_hour * (1 - w.discount_pct / 100) * w.hours
+        price = listed.paid(w.discount_pct) * w.hours
         rivals.append(("on_demand", outcome(walked, np.full(len(walked), price))))
     if split is not None and split.test is not None:
         rivals.append(("one_piece", advice))

@@ -32,12 +32,20 @@ MAX_AGE_US = 24 * US_PER_HOUR
 
 @dataclass(frozen=True, slots=True)
 class ListedPrice:
-    """On-demand price of one instance-hour before any discount; `later` when its list is dated after `at`."""
+    """On-demand price of one instance-hour before any discount; `later` when its list is dated after `at`.
+
+    `negotiated`: the price under a contract, where a row of the table of negotiated rates holds for it.
+    """
 
     per_hour: float
     currency: str
     as_of: str = ""
     later: bool = False
+    negotiated: float | None = None
+
+    def paid(self, discount_pct: float) -> float:
+        """The price of an hour that is paid: negotiated, else less the percentage that the question gives."""
+        return self.per_hour * (1 - discount_pct / 100) if self.negotiated is None else self.negotiated
 
 
 @dataclass(frozen=True)
@@ -282,7 +290,7 @@ def on_demand_plan(
     listed = market.list_prices.get((region, instance_type))
     if listed is None or listed.currency != currency:
         return None
-    price = listed.per_hour * (1 - workload.discount_pct / 100)
+    price = listed.paid(workload.discount_pct)
     compute = price * workload.hours * workload.count
     moving = transfer_cost(
         workload.data_gib, workload.data_region, region, market.transfer, currency=currency

@@ -16,6 +16,7 @@ from django.utils.translation import get_language
 
 from apps.accounts.models import Organisation
 from apps.recommendations.models import Advice
+from finops.engine.rates import NegotiatedRate
 from finops.engine.workload import Workload
 from finops.fingerprint import code_fingerprint
 
@@ -42,6 +43,7 @@ def digest(
     organisation: Organisation | None,
     *,
     schedule: Sequence[str] = (),
+    rates: Sequence[NegotiatedRate] = (),
 ) -> str:
     """Names a question on a state of the data and the code: same digest, same answer."""
     with connection.cursor() as cursor:
@@ -55,6 +57,7 @@ def digest(
         reference,
         parameters(workload),
         list(schedule),
+        [str(rate) for rate in rates],
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,11 @@ from apps.catalog.selectors import equivalents
 from apps.ingest.selectors import price_rejections
 from apps.prices.selectors import interruption_bands, on_demand_prices, transfer_prices
 from apps.prices.selectors.books import loaded_book
+from apps.recommendations.services.discounts import with_negotiated
 from apps.recommendations.services.question import Question
 from finops.engine.plans import ListedPrice, Market
 from finops.engine.quality import check_quality
+from finops.engine.rates import NegotiatedRate
 from finops.engine.rework import Hazard, hazard_from_band
 from finops.engine.series import PriceBook, SeriesKey
 from finops.engine.transfer import TransferPrice
@@ -31,8 +33,13 @@ class Gathered:
     sources: Mapping[str, object]
 
 
-def gather(question: Question, snapshots: Mapping[str, int]) -> Gathered:
-    """Everything that is known about where and on what the workload may run."""
+def gather(
+    question: Question, snapshots: Mapping[str, int], rates: Sequence[NegotiatedRate] = ()
+) -> Gathered:
+    """Everything that is known about where and on what the workload may run.
+
+    `rates`: negotiated ones that may hold for on-demand prices. Raises WorkloadError when two of them tie.
+    """
     w = question.workload
     types = w.types or question.fitting
     stand_ins = _stand_ins(w)
@@ -40,7 +47,7 @@ def gather(question: Question, snapshots: Mapping[str, int]) -> Gathered:
     loaded = loaded_book(
         provider=w.provider, regions=w.regions, types=wanted, product=w.product, snapshots=snapshots
     )
-    listed = _list_prices(w, wanted)
+    listed, rate_sources = with_negotiated(_list_prices(w, wanted), w, rates)
     bands, band_sources = _hazards(w, types)
     market = Market(
         book=loaded.book,
@@ -52,7 +59,8 @@ def gather(question: Question, snapshots: Mapping[str, int]) -> Gathered:
         flags=quality_flags(loaded.book, w, listed),
         invalid=price_rejections(provider=w.provider, regions=w.regions, types=types),
     )
-    return Gathered(market, loaded.zone_names, {"interruption_bands": band_sources})
+    sources = {"interruption_bands": band_sources, "negotiated_rates": rate_sources}
+    return Gathered(market, loaded.zone_names, sources)
 
 
 def _stand_ins(w: Workload) -> dict[str, tuple[str, ...]]:

@@ -60,7 +60,7 @@ def test_a_workload_becomes_the_question_that_it_was_saved_from() -> None:
     question = workload_question(save())
     assert {k: question[k] for k in FIELDS} == FIELDS
     assert set(question) - set(FIELDS) == {
-        "provider", "count", "interruptible", "splittable", "restart_minutes", "discount_pct"
+        "provider", "count", "interruptible", "splittable", "restart_minutes"
     }  # fmt: skip
 
 
