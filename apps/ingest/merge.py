@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -29,6 +29,9 @@ from finops.lake.sql import quote
 Range = tuple[datetime | None, datetime | None]
 # Key of `request_ranges` for every region that has none of its own.
 ANY_REGION = ""
+# A contradiction is one of all that names a price, and the price.
+CONFLICT_FIELDS = "zone, instance_type, product, currency, at, price"
+_SERIES = 'series.zone, series.instance_type, series.product, series.currency, "at"'
 # The month of an instant, as a timestamp without zone: three times as fast as through AT TIME ZONE.
 _MONTH = "date_trunc('month', make_timestamp(epoch_us(\"at\")))"
 
@@ -142,23 +145,29 @@ def _compare(staging: Staging, result: Merged) -> None:
 
 
 def _reject_conflicts(staging: Staging) -> None:
-    lost = 'FROM staged JOIN conflicts USING (sid, "at") WHERE staged.price < kept'
+    lost = 'FROM staged JOIN conflicts USING (sid, "at") JOIN series USING (sid) WHERE staged.price < kept'
     count = _one(staging, f"SELECT count(*) {lost}")
     rows = staging.con.execute(
-        f'SELECT file, "row", staged.price, kept {lost} ORDER BY file, "row" LIMIT {REJECTIONS_KEPT}'
+        f"""
+        SELECT file, "row", staged.price, kept, {_SERIES} {lost} ORDER BY file, "row" LIMIT {REJECTIONS_KEPT}
+        """
     ).fetchall()
     staging.reject(
         [
             Rejection(
                 staging.files[file],
                 row,
-                "price",
-                f"conflict: {_plain(price)} where {_plain(kept)} is known for the same series and time",
+                CONFLICT_FIELDS,
+                f"conflict: {_plain(price)} where {_plain(kept)} is known for {_named(*series)}",
             )
-            for file, row, price, kept in rows
+            for file, row, price, kept, *series in rows
         ],
         count,
     )
+
+
+def _named(zone: str, kind: str, product: str, currency: str, at: datetime) -> str:
+    return f"{zone}, {kind}, {product}, {currency} at {at.astimezone(UTC).isoformat().replace('+00:00', 'Z')}"
 
 
 def _plain(price: Decimal) -> str:
@@ -168,21 +177,20 @@ def _plain(price: Decimal) -> str:
 
 def _replacements(staging: Staging) -> list[Rejection]:
     rows = staging.con.execute(
-        """
-        SELECT min(file), arg_min(staged."row", (file, staged."row")), fresh.price, replaced
-        FROM fresh JOIN staged USING (sid, "at")
-        WHERE replaced IS NOT NULL AND staged.price = fresh.price GROUP BY sid, "at", fresh.price, replaced
-        ORDER BY 1, 2
+        f"""
+        SELECT min(file), arg_min(staged."row", (file, staged."row")), fresh.price, replaced, {_SERIES}
+        FROM fresh JOIN staged USING (sid, "at") JOIN series USING (sid)
+        WHERE replaced IS NOT NULL AND staged.price = fresh.price GROUP BY ALL ORDER BY 1, 2
         """
     ).fetchall()
     return [
         Rejection(
             staging.files[file],
             row,
-            "price",
-            f"conflict: {_plain(price)} takes the place of {_plain(old)}, stored for the same series, time",
+            CONFLICT_FIELDS,
+            f"conflict: {_plain(price)} takes the place of {_plain(old)}, stored for {_named(*series)}",
         )
-        for file, row, price, old in rows
+        for file, row, price, old, *series in rows
     ]
 
 

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import IO, Any, Self, cast
 
 import pyarrow as pa
 
@@ -198,9 +198,9 @@ class Walk:
             yield Entry(name, stream)
 
     def _tar(self, name: str, stream: io.BufferedReader, *, depth: int, alone: bool) -> Iterator[Entry]:
-        last = "its first file"
+        last, header = "its first file", _marked_header()
         try:
-            with tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as archive:
+            with tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK, tarinfo=header) as archive:
                 for member in archive:
                     if member.isdir():
                         continue
@@ -215,12 +215,12 @@ class Walk:
                     content = cast(IO[bytes], archive.extractfile(member))
                     inner = _piped(content.read, _no_count, "tar member")
                     yield from self._unwrap(shown, inner, depth=depth + 1, alone=False)
-            # tarfile takes a header that is cut short for the end.
+            # Packed data says only at its own end whether it is whole.
             while stream.read(CHUNK):
                 pass
-            size = cast(_Pipe, stream.raw).position
-            if size % tarfile.BLOCKSIZE:
-                raise UnreadableError(f"cut short after {size} bytes")
+            # tarfile takes data that stops after a member, or in the middle of a header, for the end.
+            if not header.ended:
+                raise UnreadableError(f"cut short after {cast(_Pipe, stream.raw).position} bytes")
         except (UnreadableError, *_BROKEN) as error:
             yield Entry(name, None, f"archive broken at {last}: {error}")
 
@@ -244,6 +244,22 @@ class Walk:
                         yield from self._unwrap(shown, inner, depth=depth + 1, alone=False)
         except (UnreadableError, *_BROKEN) as error:
             yield Entry(name, None, f"zip archive broken: {error}")
+
+
+class _MarkedHeader(tarfile.TarInfo):
+    """`ended`: the block of zeros came that ends an archive."""
+
+    ended = False
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        cls.ended = cls.ended or (len(buf) == tarfile.BLOCKSIZE and not any(buf))
+        return super().frombuf(buf, encoding, errors)
+
+
+def _marked_header() -> type[_MarkedHeader]:
+    """A kind of header of its own for one archive."""
+    return type("_MarkedHeader", (_MarkedHeader,), {})
 
 
 def _seekable(stream: io.BufferedReader, file: IO[bytes] | None) -> IO[bytes]:

@@ -22,6 +22,7 @@ from finops.frames.spot import Rejection
 from finops.providers.base import SpotBatch
 from finops.providers.files.archives import UnreadableError, spooled
 from finops.providers.files.columns import Mapped, match, recognised
+from finops.providers.files.quotes import OpenQuote, bad_lines, has_lone_return
 from finops.providers.files.text import utf8_chunks
 from finops.providers.spot_rows import Reject, SpotContext, parse_instant, parse_price, spot_batch
 
@@ -49,10 +50,16 @@ class _Layout:
     tag: str | None = None
     header: bool = False
 
+    @property
+    def quoted(self) -> bool:
+        """Whether quotes mean something: a tool's own lines have none."""
+        return self.header or self.delimiter != "\t"
+
 
 def text_batches(context: SpotContext, file: str, stream: io.BufferedReader) -> Iterator[SpotBatch]:
     """All rows of a CSV or tab-separated file. Raises UnreadableError when it is none of prices."""
     layout: _Layout | None = None
+    quote = OpenQuote()
     count = 0
     for block in _line_blocks(utf8_chunks(stream)):
         lines = _without_blank_lines(block)
@@ -65,7 +72,7 @@ def text_batches(context: SpotContext, file: str, stream: io.BufferedReader) -> 
                 context = replace(context, currency=layout.mapped.currency, _series={})
             lines = rest if layout.header else lines
         if lines:
-            batch = _block_batch(context, file, layout, lines, count)
+            batch = _block_batch(context, file, layout, lines, count, quote)
             count += batch.read
             yield batch
     if layout is None:
@@ -135,32 +142,28 @@ def _is_cli_line(fields: Sequence[str]) -> bool:
     return True
 
 
-def _block_batch(context: SpotContext, file: str, layout: _Layout, lines: bytes, before: int) -> SpotBatch:
-    """One block; `before` records of the file came earlier."""
-    broken: dict[int, str] = {}
-
-    def skip(row: pacsv.InvalidRow) -> str:
-        broken[row.number] = f"{row.actual_columns} fields instead of {row.expected_columns}"
-        return "skip"
-
-    table = pacsv.read_csv(
-        io.BytesIO(lines),
-        read_options=pacsv.ReadOptions(
-            use_threads=False, column_names=list(layout.names), block_size=max(len(lines) + 1, 1024)
-        ),
-        parse_options=pacsv.ParseOptions(
-            delimiter=layout.delimiter,
-            quote_char=False if layout.delimiter == "\t" and not layout.header else '"',
-            invalid_row_handler=skip,
-        ),
-        convert_options=pacsv.ConvertOptions(
-            column_types={name: pa.string() for name in layout.names}, strings_can_be_null=False
-        ),
-    )
-    numbers = np.arange(1, table.num_rows + len(broken) + 1, dtype=np.int64)
-    if broken:
-        numbers = np.delete(numbers, np.array(sorted(broken)) - 1)
-    rejections = [Rejection(file, before + row, "", reason) for row, reason in sorted(broken.items())]
+def _block_batch(
+    context: SpotContext, file: str, layout: _Layout, lines: bytes, before: int, quote: OpenQuote
+) -> SpotBatch:
+    """One block; `before` records of the file came earlier. Every line is a record, read or rejected."""
+    count = lines.count(b"\n") + (not lines.endswith(b"\n"))
+    numbers = np.arange(1, count + 1, dtype=np.int64)
+    rejections: list[Rejection] = []
+    read = None
+    if quote.row is None and not has_lone_return(lines):
+        read = _read(layout, lines)
+    if read is None or read[0].num_rows + len(read[1]) != count:
+        split = lines.removesuffix(b"\n").split(b"\n")
+        bad = bad_lines(split, layout.delimiter.encode(), quote, before) if layout.quoted else {}
+        rejections = [Rejection(file, before + place + 1, "", reason) for place, reason in bad.items()]
+        kept = [place for place in range(count) if place not in bad]
+        read = _read(layout, b"\n".join(split[place] for place in kept))
+        numbers = numbers[kept]
+    table, broken = read
+    rejections += [
+        Rejection(file, before + int(numbers[row - 1]), "", reason) for row, reason in sorted(broken.items())
+    ]
+    numbers = np.delete(numbers, np.array(sorted(broken), dtype=np.int64) - 1)
     if layout.tag is not None:
         ours = np.array([word == layout.tag for word in table.column(_TAG).to_pylist()], dtype=bool)
         rejections += [
@@ -173,6 +176,32 @@ def _block_batch(context: SpotContext, file: str, layout: _Layout, lines: bytes,
     }
     batch = spot_batch(context, file, columns, numbers + before, layout.mapped.columns)
     return SpotBatch(file, batch.rows, rejections + batch.rejections)
+
+
+def _read(layout: _Layout, lines: bytes) -> tuple[pa.Table, dict[int, str]]:
+    """The records of some lines as text, and by number those that have too few fields or too many."""
+    broken: dict[int, str] = {}
+
+    def skip(row: pacsv.InvalidRow) -> str:
+        broken[row.number] = f"{row.actual_columns} fields instead of {row.expected_columns}"
+        return "skip"
+
+    kinds = {name: pa.string() for name in layout.names}
+    if not lines:
+        return pa.schema(kinds).empty_table(), broken
+    table = pacsv.read_csv(
+        io.BytesIO(lines),
+        read_options=pacsv.ReadOptions(
+            use_threads=False, column_names=list(layout.names), block_size=max(len(lines) + 1, 1024)
+        ),
+        parse_options=pacsv.ParseOptions(
+            delimiter=layout.delimiter,
+            quote_char='"' if layout.quoted else False,
+            invalid_row_handler=skip,
+        ),
+        convert_options=pacsv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+    )
+    return table, broken
 
 
 def parquet_batches(context: SpotContext, file: str, stream: io.BufferedReader) -> Iterator[SpotBatch]:

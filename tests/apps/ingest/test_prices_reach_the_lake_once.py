@@ -147,18 +147,21 @@ def test_of_two_prices_for_one_instant_the_higher_stays_whatever_the_order(
     assert sum(run.stored - run.replaced for run in runs) == 2
 
 
-def test_a_conflict_names_both_prices(load: Load) -> None:
+def test_a_conflict_names_both_prices_and_all_that_names_them(load: Load) -> None:
     at = T.format(2, 6)
     run = load(answer(row("0.12", at), row("0.10", at)), "a.json")
     assert counts(run) == (2, 1, 0, 1)
     rejection = run.rejections.get()
-    assert (rejection.file, rejection.row, rejection.field) == ("a.json", 2, "price")
-    assert rejection.reason == "conflict: 0.1 where 0.12 is known for the same series and time"
+    fields = "zone, instance_type, product, currency, at, price"
+    assert (rejection.file, rejection.row, rejection.field) == ("a.json", 2, fields)
+    named = "us-east-1a, m5.large, Linux/UNIX, USD at 2026-05-02T06:00:00Z"
+    assert rejection.reason == f"conflict: 0.1 where 0.12 is known for {named}"
 
     higher = load(answer(row("0.20", at), row("0.7", T.format(3, 1), zone="us-east-1b")), "b.json")
     assert (*counts(higher), higher.replaced) == (2, 2, 0, 0, 1)
     replacement = higher.rejections.get(kind=RejectionKind.REPLACEMENT)
-    assert replacement.reason == "conflict: 0.2 takes the place of 0.12, stored for the same series, time"
+    assert (replacement.row, replacement.field) == (1, fields)
+    assert replacement.reason == f"conflict: 0.2 takes the place of 0.12, stored for {named}"
     assert [price for *_, price in changes()] == [Decimal("0.2"), Decimal("0.7")]
 
 

@@ -437,6 +437,20 @@ def test_a_cut_tar_keeps_its_whole_files_and_says_where_it_broke(put: Callable[.
     ]
 
 
+@pytest.mark.parametrize("pack", ["", "w:gz"])
+def test_a_tar_cut_between_two_files_is_noticed(put: Callable[..., Path], pack: str) -> None:
+    whole = tarred({"a.json": answer(A).encode(), "b.json": answer(B).encode()})
+    blocks = 1 + -(-len(answer(A)) // 512)
+    cut = whole[: blocks * 512]
+    sentence = f"archive broken at a.json: cut short after {len(cut)} bytes"
+    rows, _, ends = read(put(gzip.compress(cut) if pack else cut))
+    assert rows == EXPECTED[:1]
+    assert [(end.file, end.refused) for end in ends] == [("a.json", None), ("data", sentence)]
+    # The zeros at the end are padding once there is one block of them.
+    ended = whole[: whole.rindex(b"}") // 512 * 512 + 1024]
+    assert [end.refused for end in read(put(ended, "ended"))[2]] == [None, None]
+
+
 def test_a_link_in_a_folder_is_not_followed(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
