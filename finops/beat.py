@@ -15,6 +15,18 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 300.0,
         "options": {"expires": 290},
     },
+    # Bills arrive a few times a day; a turn that finds nothing new costs a look at the run and the budgets.
+    "every-five-minutes-judge-new-bills": {
+        "task": "billing.bills_judge_new",
+        "schedule": 300.0,
+        "options": {"expires": 290},
+    },
+    # Before the lake is tidied: what advice no longer cites may go with it.
+    "every-day-0247-utc-forget-old-advice": {
+        "task": "recommendations.advice_forget",
+        "schedule": crontab(hour="2", minute="47"),
+        "options": {"expires": 3600},
+    },
     "every-day-0317-utc-tidy-the-lake": {
         "task": "ingest.lake_upkeep",
         "schedule": crontab(hour="3", minute="17"),

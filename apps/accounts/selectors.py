@@ -7,7 +7,7 @@ import hmac
 import re
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from apps.accounts.models import ApiKey, AuditEntry, Membership, Organisation, Team, User
 from apps.accounts.roles import Role
@@ -80,6 +80,12 @@ def api_key_of_token(token: str, *, now: datetime) -> tuple[ApiKey | None, str]:
     key = ApiKey.objects.select_related("organisation", "team").filter(prefix=match[1]).first()
     same = hmac.compare_digest(secret_hash(match[2]), key.secret_hash if key else _NO_HASH)
     return (key, key.state(now)) if key is not None and same else (None, "unknown")
+
+
+def audited_ids(model: type[Model]) -> set[int]:
+    """Ids of the rows of a model that an entry of the audit trail, of any organisation, is about."""
+    named = AuditEntry.objects.filter(object_type=model._meta.label_lower).order_by()
+    return {int(pk) for pk in named.values_list("object_id", flat=True).distinct() if pk.isdecimal()}
 
 
 def audit_list(

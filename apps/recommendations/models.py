@@ -6,6 +6,8 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from apps.recommendations.fields import DocumentField
+
 
 class Advice(models.Model):
     """One answer about one launch. A row is never changed: another state of the data makes another row.
@@ -22,7 +24,7 @@ class Advice(models.Model):
     verdict = models.CharField(_("verdict"), max_length=20)
     sentence = models.TextField(_("answer"))
     parameters = models.JSONField()
-    document = models.JSONField()
+    document = DocumentField()
     snapshots = models.JSONField(default=dict)
     engine = models.CharField(max_length=40)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

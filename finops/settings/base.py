@@ -112,6 +112,8 @@ LAKE_THREADS = env.int("LAKE_THREADS", default=2)
 # Folders below which an operator may name a path for import; uploads go to OFFPEAK_HOME/uploads.
 IMPORT_ROOTS: list[str] = env.list("IMPORT_ROOTS", default=[])
 UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", default=512 * 1024 * 1024)
+BILL_OBJECT_MAX_BYTES = env.int("BILL_OBJECT_MAX_BYTES", default=8 * 1024**3)
+BILL_DELIVERY_MAX_BYTES = env.int("BILL_DELIVERY_MAX_BYTES", default=64 * 1024**3)
 AWS_ENDPOINT_URL = env.str("OFFPEAK_AWS_ENDPOINT_URL", default="")
 
 LANGUAGE_CODE = "en"
@@ -163,6 +165,8 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_PUBLIC": True,
 }
+# Days that given advice is kept as evidence; 0 keeps it for ever.
+ADVICE_KEEP_DAYS = env.int("ADVICE_KEEP_DAYS", default=400)
 API_THROTTLE_PER_MINUTE = env.int("API_THROTTLE_PER_MINUTE", default=600)
 API_BODY_MAX_BYTES = env.int("API_BODY_MAX_BYTES", default=1024 * 1024)
 
