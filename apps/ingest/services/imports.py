@@ -28,7 +28,7 @@ from apps.ingest.services.paths import upload_discard
 from apps.ingest.services.rollup import rollup_in_step, rollup_read, rollup_store
 from apps.ingest.staging import Staging, collector_paused
 from finops.frames.spot import Rejection
-from finops.lake import SPOT_CHANGES, SPOT_KNOWN, LakeError, SnapshotMissingError
+from finops.lake import TABLES, LakeError, SnapshotMissingError
 from finops.providers.base import ProviderError, SpotBatch
 from finops.providers.files import FileEnd, FileSource, UnreadableError
 from finops.providers.spot_rows import SpotContext
@@ -285,7 +285,7 @@ def lake_reconcile() -> bool:
     Only under the import lock, where nobody is between a commit and its run row.
     """
     named, undone = selectors.current_snapshots(), False
-    for table in (SPOT_CHANGES, SPOT_KNOWN):
+    for table in TABLES:
         try:
             undone = selectors.lake().rollback(table, named.get(table)) or undone
         except SnapshotMissingError:

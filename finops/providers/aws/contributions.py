@@ -15,7 +15,6 @@ from pathlib import Path
 from finops.text.sql import quote
 
 MEASURES = ("billed", "effective", "net", "net_effective", "list", "contracted", "quantity")
-KEYS = ("line_item_type", "entity", "commitment")
 WORDS = ("charge_category", "charge_class", "charge_frequency")
 ANY = "*"
 _FILE = Path(__file__).parent.parent / "data" / "aws_contributions.csv"
@@ -47,7 +46,9 @@ def contributions() -> tuple[Contribution, ...]:
         rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
     return tuple(
         Contribution(
-            *(row[key] for key in KEYS),
+            line_item_type=row["line_item_type"],
+            entity=row["entity"],
+            commitment=row["commitment"],
             measures={measure: row[measure] for measure in MEASURES},
             words={word: row[word] for word in WORDS},
         )

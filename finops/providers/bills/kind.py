@@ -48,7 +48,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`bad` is a SQL condition that is true for a faulty row; `reason` SQL text; `field` the header as given."""
+    """`bad` is SQL, true for a faulty row; `reason` is SQL text, `field` the header as delivered."""
 
     field: str
     severity: Severity

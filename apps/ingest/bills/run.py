@@ -1,0 +1,354 @@
+"""A bill import as one run: gather, stage, swap, record. The door for command line, upload and feeds."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+from django.db.models.functions import Now
+
+from apps.accounts.models import Organisation, User
+from apps.billing.models import Delivery, DeliveryState
+from apps.ingest import locks, selectors
+from apps.ingest.bills import swap
+from apps.ingest.bills.gather import Bundle, gather
+from apps.ingest.bills.kinds import AUTO
+from apps.ingest.bills.stage import Stager, delivery_id_reserve, hash_of, report_of
+from apps.ingest.bills.staged import BillRefusedError, Identity, Staged, discard
+from apps.ingest.models import Feed, IngestRun, RejectedRow, RunKind, RunState, RunSubject
+from apps.ingest.progress import Progress, Reporter
+from apps.ingest.services.imports import lake_reconcile
+from apps.ingest.services.paths import upload_discard
+from finops.frames.spot import Rejection
+from finops.lake import LakeError, open_duckdb
+from finops.providers.files import UnreadableError
+
+log = structlog.get_logger(__name__)
+Listener = Callable[[Progress], None]
+REJECTIONS_PER_INSERT = 2_000
+
+
+@dataclass(frozen=True)
+class BillOptions:
+    """What the files do not say. `expected` is {currency: total of the invoice}; `delivered_at` orders."""
+
+    kind: str = AUTO
+    report: str = ""
+    delivered_at: datetime | None = None
+    expected: dict[str, Decimal] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """For the run's row."""
+        return {
+            "kind": self.kind,
+            "report": self.report,
+            "delivered_at": self.delivered_at.isoformat() if self.delivered_at else None,
+            "expected": {currency: str(total) for currency, total in self.expected.items()},
+        }
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> BillOptions:
+        """Back from the run's row."""
+        moment = stored.get("delivered_at")
+        return cls(
+            kind=stored.get("kind", AUTO),
+            report=stored.get("report", ""),
+            delivered_at=datetime.fromisoformat(moment) if moment else None,
+            expected={c: Decimal(t) for c, t in stored.get("expected", {}).items()},
+        )
+
+
+def bill_run_create(
+    *,
+    paths: Sequence[str | Path],
+    organisation: Organisation | None = None,
+    kind: str = RunKind.FILES,
+    options: BillOptions | None = None,
+    user: User | None = None,
+    feed: Feed | None = None,
+    source: str = "",
+) -> IngestRun:
+    """A run that waits for its turn; `source` is shown, the paths are read."""
+    told = [str(path) for path in paths]
+    return IngestRun.objects.create(
+        subject=RunSubject.BILLS,
+        source=(source or told[0])[:1000],
+        location=told[0][:1000],
+        provider="aws",
+        kind=kind,
+        options={**(options or BillOptions()).as_json(), "paths": told},
+        organisation=organisation,
+        user=user,
+        feed=feed,
+    )
+
+
+def bill_import(
+    *,
+    paths: Sequence[str | Path],
+    organisation: Organisation | None = None,
+    kind: str = AUTO,
+    report: str = "",
+    delivered_at: datetime | None = None,
+    expected: dict[str, Decimal] | None = None,
+    listener: Listener | None = None,
+    user: User | None = None,
+    feed: Feed | None = None,
+    source: str = "",
+) -> IngestRun:
+    """Import the deliveries behind `paths` as one run; refused and failed runs do not raise.
+
+    `run.options["deliveries"]` are the ids of the deliveries that it made, `["unchanged"]` of those that were
+    there already, `["refused"]` what was not taken and why.
+    """
+    options = BillOptions(kind, report, delivered_at, expected or {})
+    run = bill_run_create(
+        paths=paths,
+        organisation=organisation,
+        kind=RunKind.LIVE if feed else RunKind.FILES,
+        options=options,
+        user=user,
+        feed=feed,
+        source=source,
+    )
+    return bill_run_execute(run_id=run.pk, listener=listener)
+
+
+def bill_run_execute(*, run_id: int, listener: Listener | None = None) -> IngestRun:
+    """Do the work of a waiting run of bills; one that was begun or is over is left as it is."""
+    run = IngestRun.objects.get(pk=run_id)
+    with locks.run_lock(run.pk) as ours:
+        claimed = ours and IngestRun.objects.filter(pk=run.pk, state=RunState.QUEUED).update(
+            state=RunState.RUNNING,
+            started_at=Now(),
+            heartbeat_at=Now(),
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+        )
+        if claimed:
+            work = _Work(run, BillOptions.from_json(run.options), Reporter(run, listener))
+            try:
+                work.do()
+            except Exception as error:
+                work.failed(error)
+            if run.kind == RunKind.UPLOAD:
+                upload_discard(run.location)
+    run.refresh_from_db()
+    return run
+
+
+@dataclass
+class _Work:
+    """One run while it is done."""
+
+    run: IngestRun
+    options: BillOptions
+    report: Reporter
+    begun: float = field(default_factory=time.monotonic)
+    rejections: list[Rejection] = field(default_factory=list)
+    refused: list[dict[str, Any]] = field(default_factory=list)
+    unchanged: list[int] = field(default_factory=list)
+    files: int = 0
+    _ids: dict[tuple[Bundle, Identity], tuple[int, int]] = field(default_factory=dict)
+
+    def do(self) -> None:
+        """All of it; what cannot be used ends the run as refused."""
+        lake = selectors.lake()
+        spill = Path(lake.limits.spill or tempfile.gettempdir())
+        spill.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="bills-", dir=spill))
+        con = open_duckdb(lake.limits)
+        stager = Stager(lake, con, folder, self.options.kind, self._resolve, self._tell)
+        try:
+            bundles = gather(self.run.options["paths"], delivered_at=self.options.delivered_at)
+            self.report.files_total = sum(len(bundle.files) for bundle in bundles)
+            staged = [one for bundle in bundles for one in self._stage(stager, bundle)]
+            if not staged and not self.unchanged:
+                self._end_refused()
+                return
+            self.report.enter("waiting")
+            with locks.import_lock(waiting=self.report.tell):
+                self._swap(stager, staged)
+        except UnreadableError as error:
+            self._refuse(BillRefusedError(str(error)), self.run.source)
+            self._end_refused()
+        except BaseException:
+            discard(stager.written)
+            raise
+        finally:
+            con.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _stage(self, stager: Stager, bundle: Bundle) -> list[Staged]:
+        self.files += len(bundle.files)
+        shown = bundle.manifest or ", ".join(name for name, _ in bundle.files)
+        try:
+            if bundle.refused:
+                raise BillRefusedError(bundle.refused)
+            content, files = hash_of(bundle)
+            if known := self._known(bundle, content):
+                self.unchanged += known
+                return []
+            found = stager.stage(_once(bundle, files), content, files)
+        except BillRefusedError as error:
+            self._refuse(error, shown)
+            return []
+        self.report.files_done = self.files
+        self.report.tell()
+        self.rejections += [r for one in found for part in one.parts for r in part.rejections]
+        return found
+
+    def _known(self, bundle: Bundle, content: str) -> list[int]:
+        """Deliveries with this very content: current ones, or older ones that nothing says are newer now."""
+        same = Delivery.objects.filter(report__organisation=self.run.organisation_id, content_hash=content)
+        current = same.filter(state=DeliveryState.CURRENT)
+        if current.exists():
+            return list(current.values_list("pk", flat=True))
+        if bundle.dated:
+            same = same.filter(delivered_at__gte=bundle.delivered_at)
+        return list(same.values_list("pk", flat=True))
+
+    def _resolve(self, bundle: Bundle, identity: Identity, kind: str) -> tuple[int, int]:
+        key = (bundle, identity)
+        if key not in self._ids:
+            if self.options.report:
+                bundle = Bundle(bundle.files, bundle.delivered_at, report=self.options.report)
+            report = report_of(self.run.organisation, bundle, identity, kind)
+            self._ids[key] = (report.pk, delivery_id_reserve())
+        return self._ids[key]
+
+    def _tell(self, rows: int) -> None:
+        self.report.rows_seen += rows
+
+    def _refuse(self, error: BillRefusedError, shown: str) -> None:
+        self.refused.append(
+            {
+                "source": shown,
+                "reason": error.reason,
+                "rejections": [
+                    {"file": r.file, "row": r.row, "field": r.field, "reason": r.reason}
+                    for r in error.rejections[:100]
+                ],
+            }
+        )
+        self.rejections += error.rejections or [Rejection(shown, None, "", error.reason)]
+
+    def _swap(self, stager: Stager, staged: list[Staged]) -> None:
+        self.report.enter("writing")
+        lake_reconcile()
+        before = selectors.current_snapshots()
+        try:
+            decided = swap.decide(stager.con, staged)
+            snapshots = before | swap.commit(stager.con, selectors.lake(), decided)
+            finish = partial(self._finish, decided, snapshots)
+            swap.record(decided, run_id=self.run.pk, expected=self.options.expected, also=finish)
+        except BaseException:
+            # A commit that no finished run names is undone now; if even that fails, the next import does it.
+            lake_reconcile()
+            raise
+
+    def _finish(self, decided: Sequence[swap.Decided], snapshots: dict[str, int]) -> None:
+        current = [d.staged for d in decided if d.state == DeliveryState.CURRENT]
+        others = [d.staged for d in decided if d.state != DeliveryState.CURRENT]
+        stored = sum(s.rows_read - s.rejected for s in current)
+        aside = sum(s.rows_read - s.rejected for s in others)
+        again = Delivery.objects.filter(pk__in=self.unchanged)
+        aside += sum(again.values_list("stored", flat=True))
+        rejected = sum(d.staged.rejected for d in decided) + len(self.refused)
+        self._end(
+            RunState.FINISHED,
+            stored=stored,
+            duplicates=aside,
+            rejected=rejected,
+            snapshots=snapshots,
+            deliveries=[d.staged.delivery for d in decided],
+        )
+
+    def _end_refused(self) -> None:
+        reason = "; ".join(entry["reason"] for entry in self.refused)
+        self._end(RunState.REFUSED, stored=0, duplicates=0, rejected=len(self.refused), error=reason)
+
+    def _end(
+        self,
+        state: str,
+        *,
+        stored: int,
+        duplicates: int,
+        rejected: int,
+        snapshots: dict[str, int] | None = None,
+        deliveries: Sequence[int] = (),
+        error: str = "",
+    ) -> None:
+        _rejections_store(self.run, self.rejections)
+        result = {"deliveries": list(deliveries), "unchanged": self.unchanged, "refused": self.refused}
+        IngestRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING).update(
+            state=state,
+            phase="",
+            finished_at=Now(),
+            heartbeat_at=Now(),
+            rows_read=stored + duplicates + rejected,
+            stored=stored,
+            duplicates=duplicates,
+            rejected=rejected,
+            files_done=self.files,
+            files_total=self.files,
+            files_rejected=len(self.refused),
+            seconds=time.monotonic() - self.begun,
+            error=error[:4000],
+            options={**self.run.options, **json.loads(json.dumps(result))},
+            **({"snapshots": snapshots} if snapshots else {}),
+        )
+
+    def failed(self, error: Exception) -> None:
+        """Record the failure; when not even that is possible, the reconciler finds the run later."""
+        plain = isinstance(error, LakeError | OSError)
+        sentence = str(error) if plain else f"{type(error).__name__}: {error}"
+        log.warning("bill_run_failed", run=self.run.pk, error=sentence, exc_info=not plain)
+        try:
+            IngestRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING).update(
+                state=RunState.FAILED,
+                phase="",
+                finished_at=Now(),
+                seconds=time.monotonic() - self.begun,
+                error=sentence[:4000],
+            )
+        except Exception:
+            log.exception("bill_run_not_recorded", run=self.run.pk)
+
+
+def _once(bundle: Bundle, files: list[dict[str, object]]) -> Bundle:
+    """Without files whose content is there already: a delivery copied into one folder twice is one."""
+    seen: dict[object, tuple[str, Path]] = {}
+    for told, file in zip(files, bundle.files, strict=True):
+        seen.setdefault(told["sha256"], file)
+    return Bundle(**{**bundle.__dict__, "files": tuple(seen.values())})
+
+
+def _rejections_store(run: IngestRun, rejections: Sequence[Rejection]) -> None:
+    def clean(text: str) -> str:
+        return text.replace("\x00", "�").encode("utf-8", "replace").decode()
+
+    RejectedRow.objects.bulk_create(
+        (
+            RejectedRow(
+                run=run,
+                file=clean(r.file)[:1000],
+                row=r.row,
+                field=clean(r.field)[:100],
+                reason=clean(r.reason) or "not usable",
+            )
+            for r in rejections
+        ),
+        batch_size=REJECTIONS_PER_INSERT,
+    )

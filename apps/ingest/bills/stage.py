@@ -1,0 +1,373 @@
+"""A bundle of files into staged deliveries: each file as text through DuckDB into a file of the lake.
+
+Nothing here is visible to readers: the written files are part of no table before the swap. One pass writes
+the lines of a file; a row with a fault comes out without its number, so that only a faulty file is read a
+second time to say what is wrong where.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from django.db import connection
+
+from apps.accounts.models import Organisation
+from apps.billing.models import BillReport, Delivery
+from apps.ingest.bills.gather import Bundle
+from apps.ingest.bills.kinds import recognise
+from apps.ingest.bills.staged import BillRefusedError, Identity, Part, Staged, discard
+from finops.frames.spot import Rejection
+from finops.lake import BILL_LINES, Lake
+from finops.lake.sql import name, quote
+from finops.lake.tables import TABLES
+from finops.providers.bills import BillKind, Given, Lines, Severity, faults_sql, lines_sql
+from finops.providers.files import UnreadableError
+from finops.providers.files.bill_files import BillFile, open_bill_file, reading_error
+
+# As many faults of a file as anybody reads; the counts are of all of them.
+FAULTS_KEPT = 10_000
+# Rows among which the first one that names payer and period is looked for.
+_PEEK_ROWS = 1_000
+_HASH_CHUNK = 1 << 20
+_FIXED = ("x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day")
+
+
+@dataclass
+class Stager:
+    """Stages the bundles of one run; `resolve` gives the (report id, delivery id) of an identity.
+
+    `tell` is called with the rows read of each file that is through.
+    """
+
+    lake: Lake
+    con: duckdb.DuckDBPyConnection
+    folder: Path
+    kind: str
+    resolve: Callable[[Bundle, Identity, str], tuple[int, int]]
+    tell: Callable[[int], None] = lambda _rows: None
+    written: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def stage(self, bundle: Bundle, content_hash: str, files: list[dict[str, object]]) -> list[Staged]:
+        """The deliveries of a bundle. Raises BillRefusedError; what was written is then gone."""
+        before = len(self.written)
+        try:
+            parts = self._parts(bundle)
+        except BaseException:
+            discard(self.written[before:])
+            del self.written[before:]
+            raise
+        staged: dict[Identity, Staged] = {}
+        for part in parts:
+            if part.identity not in staged:
+                report, delivery = self.resolve(bundle, part.identity, part.kind)
+                staged[part.identity] = Staged(
+                    identity=part.identity,
+                    kind=part.kind,
+                    report=report,
+                    delivery=delivery,
+                    delivered_at=bundle.delivered_at,
+                    dated=bundle.dated,
+                    assembly=bundle.assembly,
+                    content_hash=content_hash,
+                    files=files,
+                )
+            staged[part.identity].parts.append(part)
+        return list(staged.values())
+
+    def _parts(self, bundle: Bundle) -> list[Part]:
+        """The parts of all files; several files are read side by side."""
+        # Ids come from the database, whose connection belongs to this thread: one look at each file first.
+        opened = [self._open(shown, path) for shown, path in bundle.files]
+        self._one_header(bundle, opened)
+        reading = [
+            (one, identity, self.resolve(bundle, identity, one.kind.name))
+            for one in opened
+            if (identity := self._peek(one)) is not None
+        ]
+        if not reading:
+            raise BillRefusedError("no rows: the billing period is not known")
+        threads = min(len(reading), self.lake.limits.threads)
+        with ThreadPoolExecutor(threads) as pool:
+            written = list(pool.map(lambda r: self._write(*r), reading))
+        parts = []
+        for (one, identity, _ids), (lake_file, rows, stored, identities) in zip(
+            reading, written, strict=True
+        ):
+            part = self._judged(one, identity, lake_file, rows, stored)
+            if identities == {identity}:
+                parts.append(part)
+            else:
+                parts += self._split(bundle, one, part, sorted(identities, key=str))
+        return parts
+
+    def _open(self, shown: str, path: Path) -> _Opened:
+        try:
+            file = open_bill_file(path, self.folder)
+            kind = recognise([header.name for header in file.headers], self.kind)
+        except UnreadableError as error:
+            raise BillRefusedError(f"{shown}: {error}", [Rejection(shown, None, "", str(error))]) from error
+        given = Given(kind, file.headers)
+        return _Opened(shown, file, kind, given, kind.lines(given))
+
+    def _one_header(self, bundle: Bundle, opened: Sequence[_Opened]) -> None:
+        first = opened[0]
+        for other in opened[1:]:
+            if other.kind is not first.kind:
+                raise BillRefusedError(
+                    f"{first.shown} is {first.kind.title}, {other.shown} is {other.kind.title}: "
+                    "one delivery is of one kind"
+                )
+
+    def _peek(self, one: _Opened) -> Identity | None:
+        """Whose bill the file begins with; None for a file without rows."""
+        sql = one.sql(
+            {"x_report": "''", "x_month": "''", "x_delivery": "0", "x_file": "''"},
+            f"(SELECT * FROM {one.relation} LIMIT {_PEEK_ROWS})",
+        )
+        found = self._ask(
+            self.con,
+            one,
+            "SELECT count(*), arg_min(ROW(x_provider, billing_account_id, "
+            "CAST(date_trunc('month', billing_period_start AT TIME ZONE 'UTC') AS DATE)), x_row) "
+            f"FILTER (billing_account_id IS NOT NULL AND billing_period_start IS NOT NULL) FROM ({sql})",
+        )[0]
+        if not found[0]:
+            return None
+        if found[1] is None:
+            raise self._faulty(one, "no row names a payer and a billing period")
+        return Identity(*_tuple(found[1]))
+
+    def _write(
+        self, one: _Opened, identity: Identity, ids: tuple[int, int]
+    ) -> tuple[str, int, int, set[Identity]]:
+        """(file of the lake, rows, rows without a fault, identities found)."""
+        fixed = _fixed(ids, identity, one.shown)
+        sql = one.sql(fixed, one.relation)
+        cursor = self.con.cursor()
+        try:
+            [path] = self.lake.write_parts(cursor, BILL_LINES, {(str(ids[0]), _month(identity)): sql})
+            with self._lock:
+                self.written.append(path)
+            rows, stored, found = cursor.execute(
+                "SELECT count(*), count(x_row), list(DISTINCT ROW(x_provider, billing_account_id, "
+                "CAST(date_trunc('month', billing_period_start AT TIME ZONE 'UTC') AS DATE))) "
+                f"FILTER (x_row IS NOT NULL) FROM read_parquet({quote(path)})"
+            ).fetchall()[0]
+        except duckdb.Error as error:
+            raise self._unreadable(one, error) from error
+        finally:
+            cursor.close()
+        self.tell(rows)
+        return path, rows, stored, {Identity(*_tuple(f)) for f in found or ()}
+
+    def _judged(self, one: _Opened, identity: Identity, lake_file: str, rows: int, stored: int) -> Part:
+        """The part with its rejected rows taken out. Raises BillRefusedError for a fault that refuses."""
+        part = Part(
+            identity=identity,
+            kind=one.kind.name,
+            file=one.shown,
+            lake_file=lake_file,
+            rows=rows,
+            rejected=rows - stored,
+            columns=[header.name for header in one.file.headers],
+            tag_keys=one.lines.tag_keys,
+            notes=[{"code": "kind", "text": note} for note in one.lines.notes],
+        )
+        if rows == stored:
+            return part
+        part.rejections = self._faults(one)
+        refusing = [r for r in part.rejections if r.reason.startswith(f"{Severity.REFUSE}:")]
+        part.rejections = [_told(r) for r in part.rejections]
+        if refusing:
+            told = [_told(r) for r in refusing]
+            raise BillRefusedError(
+                f"{told[0].file}, row {told[0].row}, {told[0].field}: {told[0].reason}", told
+            )
+        if not stored:
+            raise BillRefusedError(f"{one.shown}: every row is rejected", part.rejections)
+        part.lake_file = self._copy(lake_file, "WHERE x_row IS NOT NULL", {})
+        return part
+
+    def _faulty(self, one: _Opened, otherwise: str) -> BillRefusedError:
+        faults = [_told(r) for r in self._faults(one)]
+        if not faults:
+            return BillRefusedError(f"{one.shown}: {otherwise}")
+        first = faults[0]
+        return BillRefusedError(f"{first.file}, row {first.row}, {first.field}: {first.reason}", faults)
+
+    def _faults(self, one: _Opened) -> list[Rejection]:
+        """Refusing ones first; their reasons begin with the severity."""
+        sql = faults_sql(one.given, one.relation)
+        rows = self._ask(
+            self.con, one, f"SELECT * FROM ({sql}) ORDER BY severity DESC, rn LIMIT {FAULTS_KEPT}"
+        )
+        return [Rejection(one.shown, row, field, f"{severity}:{why}") for row, field, severity, why in rows]
+
+    def _split(self, bundle: Bundle, one: _Opened, part: Part, found: list[Identity]) -> list[Part]:
+        """A file of several payers or months: a part for each."""
+        parts: list[Part] = []
+        for identity in found:
+            ids = self.resolve(bundle, identity, one.kind.name)
+            where = (
+                f"WHERE x_provider = {quote(identity.provider)} AND billing_account_id = "
+                f"{quote(identity.payer)} AND date_trunc('month', billing_period_start AT TIME ZONE 'UTC') "
+                f"= DATE {quote(identity.period.isoformat())}"
+            )
+            path = self._copy(part.lake_file, where, _fixed(ids, identity, one.shown), keep=True)
+            count = self.con.execute(f"SELECT count(*) FROM read_parquet({quote(path)})").fetchall()[0][0]
+            rejected = part.rejected if not parts else 0
+            parts.append(
+                Part(
+                    identity, part.kind, part.file, path, count + rejected, rejected, part.columns,
+                    part.tag_keys, part.rejections if not parts else [], part.notes,
+                )
+            )  # fmt: skip
+        self._drop(part.lake_file)
+        return parts
+
+    def _copy(self, lake_file: str, where: str, fixed: dict[str, str], *, keep: bool = False) -> str:
+        """A written file anew: only some rows, other fixed columns."""
+        replaced = ", ".join(f"{sql} AS {name(column)}" for column, sql in fixed.items())
+        star = f"* REPLACE ({replaced})" if replaced else "*"
+        parts = self.con.execute(
+            f"SELECT x_report, x_month FROM (SELECT {star} FROM read_parquet({quote(lake_file)})) LIMIT 1"
+        ).fetchall()[0]
+        [path] = self.lake.write_parts(
+            self.con, BILL_LINES, {parts: f"SELECT {star} FROM read_parquet({quote(lake_file)}) {where}"}
+        )
+        self.written.append(path)
+        if not keep:
+            self._drop(lake_file)
+        return path
+
+    def _drop(self, lake_file: str) -> None:
+        discard([lake_file])
+        self.written.remove(lake_file)
+
+    def _ask(self, con: duckdb.DuckDBPyConnection, one: _Opened, sql: str) -> list[tuple[Any, ...]]:
+        try:
+            return con.execute(sql).fetchall()
+        except duckdb.Error as error:
+            raise self._unreadable(one, error) from error
+
+    def _unreadable(self, one: _Opened, error: duckdb.Error) -> Exception:
+        told = reading_error(error)
+        if told is None:
+            return error
+        return BillRefusedError(f"{one.shown}: {told}", [Rejection(one.shown, None, "", str(told))])
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A file with its kind, its columns and the SQL of its lines."""
+
+    shown: str
+    file: BillFile
+    kind: BillKind
+    given: Given
+    lines: Lines
+
+    @property
+    def relation(self) -> str:
+        """SQL of the raw rows."""
+        return self.file.relation(self.kind.null_word)
+
+    def sql(self, fixed: dict[str, str], relation: str) -> str:
+        """The SELECT of all line columns, null for those that the kind does not give."""
+        given = {**self.lines.columns, **dict.fromkeys(_FIXED)}
+        missing = {column: "NULL" for column in TABLES[BILL_LINES].column_names if column not in given}
+        return lines_sql(
+            Lines({**missing, **self.lines.columns}, self.lines.tag_keys), self.given, relation, fixed
+        )
+
+
+def _fixed(ids: tuple[int, int], identity: Identity, shown: str) -> dict[str, str]:
+    return {
+        "x_report": quote(str(ids[0])),
+        "x_month": quote(_month(identity)),
+        "x_delivery": str(ids[1]),
+        "x_file": quote(shown),
+    }
+
+
+def _month(identity: Identity) -> str:
+    return f"{identity.period:%Y-%m}"
+
+
+def _tuple(found: object) -> tuple[str, str, date]:
+    values = list(found.values()) if isinstance(found, dict) else list(found)  # type: ignore[call-overload]
+    return values[0], values[1], values[2]
+
+
+def _told(rejection: Rejection) -> Rejection:
+    """Without the severity in front of the reason."""
+    return Rejection(
+        rejection.file, rejection.row, rejection.field, rejection.reason.partition(":")[2] or "not usable"
+    )
+
+
+def hash_of(bundle: Bundle) -> tuple[str, list[dict[str, object]]]:
+    """(hash of the contents whatever the files' names and order, what is known of each file)."""
+    with ThreadPoolExecutor(2) as pool:
+        hashes = list(pool.map(_sha256, [path for _, path in bundle.files]))
+    files = [
+        {"name": shown, "bytes": path.stat().st_size, "sha256": found}
+        for (shown, path), found in zip(bundle.files, hashes, strict=True)
+    ]
+    return hashlib.sha256("\n".join(sorted(set(hashes))).encode()).hexdigest(), files
+
+
+def _sha256(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as handle:
+        while chunk := handle.read(_HASH_CHUNK):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def report_of(organisation: Organisation | None, bundle: Bundle, identity: Identity, kind: str) -> BillReport:
+    """The report that a delivery belongs to, made where it is new.
+
+    A delivery that does not say its report's name belongs to the one report of its payer and kind; a report
+    without a name of its own takes the first name that a delivery brings.
+    """
+    known = BillReport.objects.filter(
+        organisation=organisation, provider=identity.provider, payer=identity.payer, kind=kind
+    ).order_by("pk")
+    wanted = bundle.report[:300]
+    if wanted:
+        unnamed = known.filter(name=kind).first()
+        if unnamed is not None and not known.filter(name=wanted).exists():
+            unnamed.name = wanted
+            unnamed.save(update_fields=["name"])
+            return unnamed
+    elif known.count() == 1:
+        return known.get()
+    elif known.count() > 1 and not known.filter(name=kind).exists():
+        names = ", ".join(known.values_list("name", flat=True))
+        raise BillRefusedError(f"which report of payer {identity.payer} is this? known: {names}")
+    report, _made = BillReport.objects.get_or_create(
+        organisation=organisation,
+        provider=identity.provider,
+        payer=identity.payer,
+        name=wanted or kind,
+        defaults={"kind": kind},
+    )
+    return report
+
+
+def delivery_id_reserve() -> int:
+    """An id for a delivery whose lines are written before its row."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [Delivery._meta.db_table])
+        row = cursor.fetchone()
+    return int(row[0])

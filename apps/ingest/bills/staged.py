@@ -1,0 +1,95 @@
+"""What staging leaves: lines of one file in a file of the lake that no table names yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from finops.frames.spot import Rejection
+
+
+class BillRefusedError(Exception):
+    """A delivery that is not taken; nothing of it is stored. `rejections` name file, row and field."""
+
+    def __init__(self, reason: str, rejections: Sequence[Rejection] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.rejections = list(rejections)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whose bill of which month, as the rows say."""
+
+    provider: str
+    payer: str
+    period: date
+
+
+@dataclass
+class Part:
+    """Lines of one source file that belong to one delivery."""
+
+    identity: Identity
+    kind: str
+    file: str
+    lake_file: str
+    rows: int
+    rejected: int
+    columns: list[str]
+    tag_keys: list[str] | None
+    rejections: list[Rejection] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Staged:
+    """One delivery, staged: its parts, its report and id, and what is known of it beforehand."""
+
+    identity: Identity
+    kind: str
+    report: int
+    delivery: int
+    delivered_at: datetime
+    dated: bool
+    assembly: str
+    content_hash: str
+    files: list[dict[str, Any]]
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def lake_files(self) -> list[str]:
+        """Files of the lake that hold its lines."""
+        return [part.lake_file for part in self.parts]
+
+    @property
+    def rows_read(self) -> int:
+        """Rows of all files."""
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def rejected(self) -> int:
+        """Rows that did not become lines."""
+        return sum(part.rejected for part in self.parts)
+
+    @property
+    def tag_keys(self) -> list[str] | None:
+        """Keys that the delivery could report; None where any key can be."""
+        keys = [part.tag_keys for part in self.parts]
+        if any(k is None for k in keys):
+            return None
+        return sorted({key for k in keys for key in k or ()})
+
+    @property
+    def columns(self) -> list[str]:
+        """Headers as delivered, each once, in the order met."""
+        return list(dict.fromkeys(column for part in self.parts for column in part.columns))
+
+
+def discard(paths: Sequence[str]) -> None:
+    """Remove files that were written for nothing."""
+    for path in paths:
+        Path(path).unlink(missing_ok=True)

@@ -1,0 +1,94 @@
+"""What a delivery sums to: by currency, by line item type, by service and account; and what it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+
+from finops.frames.focus import BASES
+from finops.lake.sql import quote
+
+_SUMS = ", ".join(f"sum({column})" for column in BASES.values())
+
+
+@dataclass
+class Totals:
+    """Sums of the four bases, None where the delivery tells a base on no row at all."""
+
+    by_currency: dict[str, dict[str, Decimal | None]] = field(default_factory=dict)
+    by_type: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    parts: list[tuple[Any, ...]] = field(default_factory=list)
+    first_day: date | None = None
+    last_day: date | None = None
+    final: bool | None = None
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+
+def totals_of(con: duckdb.DuckDBPyConnection, lake_files: Sequence[str]) -> Totals:
+    """Read back from the written lines, so that what is shown is what is stored."""
+    lines = f"read_parquet([{', '.join(quote(f) for f in lake_files)}])"
+    found = Totals()
+    for currency, *sums in con.execute(
+        f"SELECT billing_currency, {_SUMS} FROM {lines} GROUP BY 1 ORDER BY 1"
+    ).fetchall():
+        found.by_currency[currency] = dict(zip(BASES, sums, strict=True))
+    for kind, currency, rows, quantity, *sums in con.execute(
+        f"SELECT coalesce(x_line_item_type, ''), billing_currency, count(*), sum(x_quantity), {_SUMS} "
+        f"FROM {lines} GROUP BY 1, 2 ORDER BY 1, 2"
+    ).fetchall():
+        found.by_type.setdefault(kind, {})[currency] = {
+            "rows": rows,
+            **dict(zip(BASES, sums, strict=True)),
+            "quantity": quantity,
+        }
+    found.parts = con.execute(
+        "SELECT coalesce(service_name, ''), coalesce(sub_account_id, ''), coalesce(charge_category, ''), "
+        f"billing_currency, count(*), {_SUMS} FROM {lines} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"
+    ).fetchall()
+    _facts(con, lines, found)
+    return found
+
+
+def _facts(con: duckdb.DuckDBPyConnection, lines: str, found: Totals) -> None:
+    nulls = ", ".join(f"count(*) - count({column})" for column in BASES.values())
+    first, last, rows, invoiced, *blank = con.execute(
+        f"SELECT min(x_day), max(x_day), count(*), count(invoice_id), {nulls} FROM {lines}"
+    ).fetchall()[0]
+    found.first_day, found.last_day = first, last
+    found.final = rows == invoiced if invoiced else None
+    for (basis, column), count in zip(BASES.items(), blank, strict=True):
+        if count:
+            found.notes.append({"code": "blank", "basis": basis, "column": column, "rows": count})
+
+
+def as_text(value: Any) -> Any:
+    """Decimals as plain texts without needless zeros, everything else as it is."""
+    if isinstance(value, Decimal):
+        return format(value.normalize(), "f") if value else "0"
+    if isinstance(value, dict):
+        return {key: as_text(inner) for key, inner in value.items()}
+    return value
+
+
+def reconcile(
+    totals: Totals, expected: dict[str, Decimal] | None
+) -> tuple[bool | None, dict[str, Decimal] | None]:
+    """(whether cash equals what was expected, difference per currency); None where nothing was expected.
+
+    A total is compared to the places in which it is given: an invoice is written in cents.
+    """
+    if not expected:
+        return None, None
+    difference = {}
+    for currency, wanted in expected.items():
+        billed = totals.by_currency.get(currency, {}).get("billed") or Decimal(0)
+        rounded = billed.quantize(wanted) if wanted.as_tuple().exponent else billed.quantize(Decimal(1))
+        difference[currency] = rounded - wanted
+    for currency in totals.by_currency.keys() - expected.keys():
+        difference[currency] = totals.by_currency[currency]["billed"] or Decimal(0)
+    return not any(difference.values()), difference
