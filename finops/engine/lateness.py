@@ -44,20 +44,26 @@ class Lateness:
     seen: int = 0
 
 
-def lateness(snapshots: Sequence[Snapshot], *, default_days: int) -> Lateness:
-    """Measured where every age up to the settled one was seen, else the stated default."""
-    ratios = ratios_by_age(snapshots)
+def lateness(periods: Sequence[Sequence[Snapshot]], *, default_days: int) -> Lateness:
+    """Measured where every age up to the settled one was seen, else the stated default.
+
+    `periods`: the deliveries of each billing period (and currency) of one report.
+    """
+    ratios: dict[int, list[float]] = {}
+    for snapshots in periods:
+        for age, found in ratios_by_age(snapshots).items():
+            ratios.setdefault(age, []).extend(found)
     shares = tuple(
         float(np.median(ratios[age])) if len(ratios.get(age, ())) >= LEAST_SEEN else None
         for age in range(MAX_AGE + 1)
     )
-    seen = sum(len(found) for found in ratios.values())
+    seen = sum(len(of_age) for of_age in ratios.values())
     settled = None
     for age in range(MAX_AGE, -1, -1):
-        found = ratios.get(age, [])
-        if len(found) < LEAST_SEEN:
+        of_age = ratios.get(age, [])
+        if len(of_age) < LEAST_SEEN:
             continue
-        if np.mean(np.abs(np.array(found) - 1) <= NEAR) < LEAST_SHARE:
+        if np.mean(np.abs(np.array(of_age) - 1) <= NEAR) < LEAST_SHARE:
             break
         settled = age
     if settled is None or any(share is None for share in shares[:settled]):

@@ -21,7 +21,7 @@ def delivery(day: int, hour: int = 6) -> Snapshot:
 
 
 def test_it_is_measured_from_how_earlier_deliveries_grew() -> None:
-    found = lateness([delivery(day) for day in (5, 6, 7, 8, 20)], default_days=3)
+    found = lateness([[delivery(day) for day in (5, 6, 7, 8, 20)]], default_days=3)
     assert (found.days, found.source) == (2, "measured")
     assert found.shares[:3] == (0.6, 0.95, 1.0)
     assert found.seen == 4 + 5 + 6 + 7
@@ -29,7 +29,7 @@ def test_it_is_measured_from_how_earlier_deliveries_grew() -> None:
 
 def test_without_earlier_deliveries_the_stated_default_holds() -> None:
     assert lateness([], default_days=3) == Lateness(3, "default", (None,) * 15, 0)
-    assert lateness([delivery(20)], default_days=3).source == "default"
+    assert lateness([[delivery(20)]], default_days=3).source == "default"
 
 
 def test_a_day_whose_end_is_not_known_yet_says_nothing() -> None:
@@ -38,7 +38,7 @@ def test_a_day_whose_end_is_not_known_yet_says_nothing() -> None:
 
 def test_a_gap_between_the_ages_seen_is_not_guessed_across() -> None:
     early = [Snapshot(s.delivered_at + timedelta(days=3), s.days) for s in (delivery(5), delivery(6))]
-    assert lateness([*early, delivery(25)], default_days=2).source == "default"
+    assert lateness([[*early, delivery(25)]], default_days=2).source == "default"
 
 
 def test_the_days_that_may_still_grow() -> None:
