@@ -11,6 +11,7 @@ from django.db import connection
 # First numbers of two-number locks: "op" in ASCII and a letter each.
 _IMPORT = 0x6F7069
 _RUN = 0x6F7072
+_FEED = 0x6F7066
 _POLL_SECONDS = 0.25
 _INT32 = 0x7FFFFFFF
 
@@ -37,9 +38,22 @@ def import_lock(waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
 @contextmanager
 def run_lock(run_id: int) -> Iterator[bool]:
     """Held while a run is worked on; yields False when another connection holds it."""
-    taken = _ask("pg_try_advisory_lock", _RUN, run_id)
+    with _held(_RUN, run_id) as taken:
+        yield taken
+
+
+@contextmanager
+def feed_lock(feed_id: int) -> Iterator[bool]:
+    """Held while a feed is collected; yields False when another connection holds it."""
+    with _held(_FEED, feed_id) as taken:
+        yield taken
+
+
+@contextmanager
+def _held(kind: int, number: int) -> Iterator[bool]:
+    taken = _ask("pg_try_advisory_lock", kind, number)
     try:
         yield taken
     finally:
         if taken:
-            _ask("pg_advisory_unlock", _RUN, run_id)
+            _ask("pg_advisory_unlock", kind, number)

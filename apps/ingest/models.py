@@ -27,12 +27,20 @@ class FeedState(models.TextChoices):
     OFF = "off", _("Switched off")
 
 
+class FeedKind(models.TextChoices):
+    """What a feed brings in."""
+
+    SPOT_PRICES = "spot-prices", _("Spot prices")
+    BILLS = "bills", _("Bills")
+
+
 class Feed(models.Model):
-    """Something polled: which prices of which account, how often.
+    """Something polled: which prices of which account or which bills of which bucket, how often.
 
     `account` is the provider's account id (zone names belong to it), `credentials` names where the right to
     ask comes from (a role to assume or a profile), never a secret. Empty `instance_types` and `products` mean
-    all.
+    all. Of bills: `regions` holds the bucket's region alone, `cost_explorer` asks for daily totals until the
+    first export arrives, at a price; `paid_requests` counts those calls.
     """
 
     organisation = models.ForeignKey(
@@ -40,13 +48,18 @@ class Feed(models.Model):
     )
     name = models.CharField(_("name"), max_length=100)
     provider = models.CharField(_("provider"), max_length=20, choices=Provider)
-    kind = models.CharField(max_length=30, default="spot-prices")
+    kind = models.CharField(max_length=30, choices=FeedKind, default=FeedKind.SPOT_PRICES)
     account = models.CharField(_("account"), max_length=64, blank=True)
     credentials = models.CharField(_("role or profile"), max_length=200, blank=True)
     external_id = models.CharField(_("external id"), max_length=1224, blank=True)
     regions = ArrayField(models.CharField(max_length=40), verbose_name=_("regions"))
     instance_types = ArrayField(models.CharField(max_length=60), default=list, blank=True)
     products = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    bucket = models.CharField(_("bucket"), max_length=63, blank=True)
+    prefix = models.CharField(_("prefix"), max_length=256, blank=True)
+    cost_explorer = models.BooleanField(_("daily totals until then"), default=False)
+    cost_explorer_at = models.DateTimeField(null=True, blank=True)
+    paid_requests = models.PositiveIntegerField(default=0)
     interval = models.DurationField(_("interval"))
     state = models.CharField(max_length=10, choices=FeedState, default=FeedState.NEW)
     last_success_at = models.DateTimeField(null=True, blank=True)
@@ -62,6 +75,11 @@ class Feed(models.Model):
             ),
             models.CheckConstraint(condition=Q(state__in=FeedState.values), name="feed_state_known"),
             models.CheckConstraint(condition=Q(regions__len__gt=0), name="feed_has_regions"),
+            models.CheckConstraint(
+                condition=Q(kind="spot-prices", bucket="", prefix="", cost_explorer=False)
+                | (Q(kind="bills") & ~Q(bucket="")),
+                name="feed_kind_has_its_place",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -235,6 +253,67 @@ class RejectedRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.row} {self.reason}"
+
+
+class FetchState(models.TextChoices):
+    """`refused`: the delivery was read and not taken; it is tried again when a newer one comes."""
+
+    FETCHING = "fetching", _("Being fetched")
+    LOADED = "loaded", _("Loaded")
+    REFUSED = "refused", _("Refused")
+    FAILED = "failed", _("Failed")
+
+
+class FeedDelivery(models.Model):
+    """One billing period of one export as a feed of bills saw it last.
+
+    `etag` is that of the manifest seen, `loaded_etag` that of the one whose files are in the lake: they differ
+    while a newer delivery waits.
+    """
+
+    feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="deliveries")
+    report = models.CharField(_("export"), max_length=1000)
+    billing_period = models.DateField(_("billing period"))
+    manifest = models.CharField(max_length=1024)
+    etag = models.CharField(max_length=100)
+    modified = models.DateTimeField(_("delivered"))
+    state = models.CharField(max_length=10, choices=FetchState)
+    loaded_etag = models.CharField(max_length=100, blank=True)
+    run = models.ForeignKey(IngestRun, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    error = models.TextField(blank=True)
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["-billing_period", "report"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["feed", "report", "billing_period"], name="feed_delivery_once_a_period"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=FetchState.values), name="feed_delivery_state_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.report} {self.billing_period:%Y-%m} ({self.state})"
+
+
+class FeedObject(models.Model):
+    """An object of a delivery that is fetched: not fetched again while its ETag is the same."""
+
+    delivery = models.ForeignKey(FeedDelivery, on_delete=models.CASCADE, related_name="objects_fetched")
+    key = models.CharField(max_length=1024)
+    etag = models.CharField(max_length=100)
+    size = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    fetched_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["delivery", "key"], name="feed_object_once")]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.etag}"
 
 
 class LoadedState(models.Model):

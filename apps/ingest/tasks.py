@@ -9,7 +9,7 @@ from kombu.exceptions import OperationalError
 
 from apps.ingest import selectors, services
 from apps.ingest.models import Feed
-from apps.ingest.services import live
+from apps.ingest.services import collecting, live
 from finops.providers.base import TransientError
 
 log = structlog.get_logger(__name__)
@@ -47,7 +47,7 @@ def ingest_lake_upkeep() -> None:
 
 @shared_task(name="ingest.feeds_collect_due")
 def feeds_collect_due() -> None:
-    """Hand out the live feeds whose time has come; a second beat at the same moment finds them claimed."""
+    """Hand out the feeds whose time has come; a second beat at the same moment finds them claimed."""
     for feed_id in live.feeds_due_claim():
         feed_collect.delay(feed_id)
 
@@ -62,5 +62,5 @@ def feeds_collect_due() -> None:
     max_retries=3,
 )
 def feed_collect(feed_id: int) -> None:
-    """Collect one live feed; harmless when it runs twice."""
-    live.feed_collect(feed=Feed.objects.get(pk=feed_id), now=live.database_now())
+    """Collect one feed; harmless when it runs twice."""
+    collecting.feed_collect(feed=Feed.objects.get(pk=feed_id), now=live.database_now())

@@ -19,14 +19,14 @@ from django.db.models.functions import Now
 
 from apps.accounts.models import Organisation
 from apps.catalog.services import zones_store
-from apps.ingest.models import Feed, FeedState, IngestRun, RunKind, RunState
+from apps.ingest.models import Feed, FeedKind, FeedState, IngestRun, RunKind, RunState
 from apps.ingest.services.imports import ImportOptions, ingest_run_create, prices_store
 from finops.providers.aws.client import SpotPriceQuestion
 from finops.providers.aws.session import Access
 from finops.providers.aws.spot import PROVIDER, open_region, question_start
 from finops.providers.base import PermanentError, ProviderError, SpotBatch, TransientError
 
-SPOT_PRICES = "spot-prices"
+SPOT_PRICES = FeedKind.SPOT_PRICES
 
 
 def feed_create(
@@ -59,7 +59,9 @@ def feed_create(
 
 def _due() -> QuerySet[Feed]:
     waited = Q(last_try_at__isnull=True) | Q(last_try_at__lte=Now() - F("interval"))
-    return Feed.objects.filter(waited, provider=PROVIDER, kind=SPOT_PRICES).exclude(state=FeedState.OFF)
+    return Feed.objects.filter(waited, provider=PROVIDER, kind__in=FeedKind.values).exclude(
+        state=FeedState.OFF
+    )
 
 
 def feeds_due_claim() -> list[int]:

@@ -1,4 +1,4 @@
-"""`add_feed NAME`: a live feed of AWS Spot prices."""
+"""`add_feed NAME`: a feed of AWS Spot prices, or with `--bucket` of bills."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import json
 from datetime import timedelta
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from apps.ingest.models import Feed
+from apps.ingest.services.bill_feeds import bill_feed_create
 from apps.ingest.services.live import feed_create
 from finops.verbs import JsonCommand
 
 MINUTES_AT_LEAST = 1
+PRICES_EVERY, BILLS_EVERY = 15, 360
 
 
 def _list(text: str) -> list[str]:
@@ -23,16 +27,31 @@ def _list(text: str) -> list[str]:
 class Command(JsonCommand):
     """The feed is due at once and then every so many minutes, as long as beat and a worker run."""
 
-    help = "Add a live feed of AWS Spot prices."
+    help = "Add a feed of AWS Spot prices or of bills."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What to ask, how often, and as whom."""
         parser.add_argument("name")
-        parser.add_argument("--regions", required=True, type=_list, help=_("regions, separated by commas"))
+        parser.add_argument(
+            "--regions",
+            default=[],
+            type=_list,
+            help=_("regions, separated by commas; of bills: the bucket's"),
+        )
         parser.add_argument("--types", default=[], type=_list, help=_("instance types (default: all)"))
         parser.add_argument("--products", default=[], type=_list, help=_("products (default: all)"))
         parser.add_argument(
-            "--every", type=int, default=15, metavar="MINUTES", help=_("minutes between two questions")
+            "--every",
+            type=int,
+            metavar="MINUTES",
+            help=_("minutes between two questions (default: 15, of bills 360)"),
+        )
+        parser.add_argument("--bucket", default="", help=_("bucket of the exports: a feed of bills"))
+        parser.add_argument("--prefix", default="", help=_("prefix of the exports in the bucket"))
+        parser.add_argument(
+            "--cost-explorer",
+            action="store_true",
+            help=_("daily totals until the first export arrives; each request costs money"),
         )
         parser.add_argument(
             "--role", default="", help=_("role to take (default: the environment's credentials)")
@@ -45,27 +64,51 @@ class Command(JsonCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Store the feed; a name is there once."""
-        if not options["regions"] or options["every"] < MINUTES_AT_LEAST:
+        every = options["every"] or (BILLS_EVERY if options["bucket"] else PRICES_EVERY)
+        if not options["regions"] or every < MINUTES_AT_LEAST:
             raise CommandError(
                 _("Name at least one region, and at least one minute between two questions."), returncode=2
             )
+        make = self._bills if options["bucket"] else self._prices
         try:
             with transaction.atomic():
-                feed = feed_create(
-                    name=options["name"],
-                    regions=options["regions"],
-                    interval=timedelta(minutes=options["every"]),
-                    instance_types=options["types"],
-                    products=options["products"],
-                    role_arn=options["role"],
-                    external_id=options["external_id"],
-                    account=options["account"],
-                )
+                feed = make(options, timedelta(minutes=every))
         except IntegrityError as error:
             raise CommandError(_("There is a feed of this name already."), returncode=2) from error
+        except ValidationError as error:
+            told = "; ".join(f"--{name}: {' '.join(m)}" for name, m in error.message_dict.items())
+            raise CommandError(told, returncode=2) from error
         if options["json"]:
-            self.stdout.write(json.dumps({"id": feed.pk, "name": feed.name, "regions": feed.regions}))
+            document = {"id": feed.pk, "name": feed.name, "kind": feed.kind, "regions": feed.regions}
+            self.stdout.write(json.dumps(document))
         else:
             self.stdout.write(
                 _("Feed %(name)s added; check its rights with check_permissions.") % {"name": feed.name}
             )
+
+    def _prices(self, options: dict[str, Any], interval: timedelta) -> Feed:
+        return feed_create(
+            name=options["name"],
+            regions=options["regions"],
+            interval=interval,
+            instance_types=options["types"],
+            products=options["products"],
+            role_arn=options["role"],
+            external_id=options["external_id"],
+            account=options["account"],
+        )
+
+    def _bills(self, options: dict[str, Any], interval: timedelta) -> Feed:
+        if len(options["regions"]) != 1:
+            raise CommandError(_("A bucket lies in one region: name that one."), returncode=2)
+        return bill_feed_create(
+            name=options["name"],
+            bucket=options["bucket"],
+            prefix=options["prefix"],
+            region=options["regions"][0],
+            interval=interval,
+            role_arn=options["role"],
+            external_id=options["external_id"],
+            account=options["account"],
+            cost_explorer=options["cost_explorer"],
+        )

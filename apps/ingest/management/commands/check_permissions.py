@@ -8,18 +8,24 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from apps.ingest.models import Feed, FeedState
+from apps.ingest.models import Feed, FeedKind, FeedState
+from apps.ingest.services.bill_feeds import access_of, place_of
+from finops.providers.aws.bill_bucket import BillPlace
+from finops.providers.aws.bill_permissions import check_bills
+from finops.providers.aws.bill_setup import HOME_REGION, read_policy
 from finops.providers.aws.permissions import Finding, check, policy
 from finops.providers.aws.session import Access
+from finops.providers.base import PermanentError
 from finops.verbs import JsonCommand
 
 EXIT_DENIED = 1
 
 
 class Command(JsonCommand):
-    """Asks AWS with DryRun: nothing is changed and nothing is stored."""
+    """Asks AWS with DryRun, S3 and Organizations by reading: nothing is changed and nothing is stored."""
 
     help = "Print the IAM policy needed, or check that it is granted."
 
@@ -31,16 +37,22 @@ class Command(JsonCommand):
         parser.add_argument("--regions", default="", help=_("regions, separated by commas"))
         parser.add_argument("--role", default="", help=_("role to take first"))
         parser.add_argument("--external-id", default="", help=_("external id that the role asks for"))
+        parser.add_argument("--bucket", default="", help=_("bucket of bills instead of prices"))
+        parser.add_argument("--prefix", default="", help=_("prefix of the exports in the bucket"))
+        parser.add_argument(
+            "--pay", action="store_true", help=_("try Cost Explorer too: one request, which costs money")
+        )
         parser.add_argument("--json", action="store_true", help=_("one JSON document on standard output"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Exit code 1 when something needed is denied."""
         regions = [region.strip() for region in options["regions"].split(",") if region.strip()]
         if options["print_policy"]:
-            self.stdout.write(json.dumps(policy(regions=regions, take_role=options["role"]), indent=2))
+            self.stdout.write(json.dumps(self._policy(regions, options), indent=2))
             return
-        asked = self._questions(regions, options)
-        if not asked:
+        asked = [] if options["bucket"] else self._questions(regions, options)
+        bills = self._bills(regions, options)
+        if not asked and not bills:
             raise CommandError(
                 _("No feed of AWS is set up: name --regions, and --role where one is taken."), returncode=2
             )
@@ -49,9 +61,15 @@ class Command(JsonCommand):
             who, found = check(access, regions=places)
             account = account or who
             findings += found
+        paid = 0
+        for access, place in bills:
+            checked = check_bills(access, place, today=timezone.now().date(), pay=options["pay"])
+            account = account or checked.account
+            findings += checked.findings
+            paid += checked.paid_requests
         denied = [finding for finding in findings if finding.needed and finding.verdict == "denied"]
         if options["json"]:
-            self.stdout.write(json.dumps(self._document(account, findings), ensure_ascii=False))
+            self.stdout.write(json.dumps(self._document(account, findings, paid), ensure_ascii=False))
         else:
             for finding in findings:
                 self.stdout.write(
@@ -69,10 +87,28 @@ class Command(JsonCommand):
         endpoint = settings.AWS_ENDPOINT_URL
         if regions:
             return [(Access(options["role"], options["external_id"], endpoint), regions)]
-        feeds = Feed.objects.filter(provider="aws").exclude(state=FeedState.OFF)
+        feeds = Feed.objects.filter(provider="aws", kind=FeedKind.SPOT_PRICES).exclude(state=FeedState.OFF)
         return [(Access(feed.credentials, feed.external_id, endpoint), feed.regions) for feed in feeds]
 
-    def _document(self, account: str, findings: list[Finding]) -> dict[str, Any]:
+    def _policy(self, regions: list[str], options: dict[str, Any]) -> dict[str, Any]:
+        if options["bucket"] and not options["role"]:
+            return read_policy(options["bucket"], options["prefix"].strip("/"))
+        return policy(regions=regions, take_role=options["role"])
+
+    def _bills(self, regions: list[str], options: dict[str, Any]) -> list[tuple[Access, BillPlace]]:
+        try:
+            if options["bucket"]:
+                access = Access(options["role"], options["external_id"], settings.AWS_ENDPOINT_URL)
+                region = regions[0] if regions else HOME_REGION
+                return [(access, BillPlace(options["bucket"], options["prefix"].strip("/"), region))]
+        except PermanentError as error:
+            raise CommandError(str(error), returncode=2) from error
+        if regions:
+            return []
+        feeds = Feed.objects.filter(provider="aws", kind=FeedKind.BILLS).exclude(state=FeedState.OFF)
+        return [(access_of(feed), place_of(feed)) for feed in feeds]
+
+    def _document(self, account: str, findings: list[Finding], paid: int) -> dict[str, Any]:
         return {
             "account": account or None,
             "actions": [
@@ -86,5 +122,6 @@ class Command(JsonCommand):
                 }
                 for finding in findings
             ],
+            "paid_requests": paid,
             "all_needed_allowed": all(f.verdict == "allowed" for f in findings if f.needed),
         }

@@ -1,4 +1,4 @@
-"""`collect_feed NAME`: collect one live feed now, in this process."""
+"""`collect_feed NAME`: collect one feed now, in this process."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from apps.ingest.models import Feed
-from apps.ingest.reports import run_report
-from apps.ingest.services.live import database_now, feed_collect
+from apps.ingest.models import Feed, FeedDelivery
+from apps.ingest.reports import iso, run_report
+from apps.ingest.services.collecting import feed_collect
+from apps.ingest.services.live import database_now
 from finops.providers.base import TransientError
 from finops.verbs import JsonCommand
 
@@ -21,11 +22,14 @@ EXIT_FAILED = 1
 class Command(JsonCommand):
     """The same as what beat and worker do, for a first try and for looking into trouble."""
 
-    help = "Collect a live feed now."
+    help = "Collect a feed now."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Which feed."""
         parser.add_argument("name")
+        parser.add_argument(
+            "--again", action="store_true", help=_("take up deliveries of bills that were refused")
+        )
         parser.add_argument("--json", action="store_true", help=_("one JSON document on standard output"))
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -35,7 +39,7 @@ class Command(JsonCommand):
             raise CommandError(_("There is no feed of this name."), returncode=2)
         newest = feed.runs.order_by("-pk").values_list("pk", flat=True).first() or 0
         try:
-            feed_collect(feed=feed, now=database_now())
+            feed_collect(feed=feed, now=database_now(), again=options["again"])
         except TransientError as error:
             self.stderr.write(str(error))
         feed.refresh_from_db()
@@ -45,6 +49,7 @@ class Command(JsonCommand):
                 "state": feed.state,
                 "error": feed.last_error or None,
                 "runs": [run_report(run) for run in runs],
+                "deliveries": [_delivery(row) for row in feed.deliveries.all()],
             }
             self.stdout.write(json.dumps(document, ensure_ascii=False))
         else:
@@ -54,3 +59,14 @@ class Command(JsonCommand):
                 )
         if feed.last_error:
             sys.exit(EXIT_FAILED)
+
+
+def _delivery(row: FeedDelivery) -> dict[str, Any]:
+    """A delivery of bills as the feed saw it."""
+    return {
+        "report": row.report,
+        "billing_period": f"{row.billing_period:%Y-%m}",
+        "delivered_at": iso(row.modified),
+        "state": row.state,
+        "error": row.error or None,
+    }
