@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from apps.accounts.models import Organisation, User
@@ -25,7 +26,7 @@ from apps.ingest import locks, selectors
 from apps.ingest.bills import swap
 from apps.ingest.bills.gather import Bundle, gather
 from apps.ingest.bills.kinds import AUTO
-from apps.ingest.bills.stage import Stager, delivery_id_reserve, hash_of, report_of
+from apps.ingest.bills.stage import Stager, delivery_id_reserve, hashes_of, report_of
 from apps.ingest.bills.staged import BillRefusedError, Identity, Staged, discard
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RunKind, RunState, RunSubject
 from apps.ingest.progress import Progress, Reporter
@@ -196,11 +197,11 @@ class _Work:
         try:
             if bundle.refused:
                 raise BillRefusedError(bundle.refused)
-            content, files = hash_of(bundle)
-            if known := self._known(bundle, content):
+            files = hashes_of(bundle)
+            if known := self._known(bundle, {file["sha256"] for file in files}):
                 self.unchanged += known
                 return []
-            found = stager.stage(_once(bundle, files), content, files)
+            found = stager.stage(_once(bundle, files), files)
         except BillRefusedError as error:
             self._refuse(error, shown)
             return []
@@ -209,15 +210,24 @@ class _Work:
         self.rejections += [r for one in found for part in one.parts for r in part.rejections]
         return found
 
-    def _known(self, bundle: Bundle, content: str) -> list[int]:
-        """Deliveries with this very content: current ones, or older ones that nothing says are newer now."""
-        same = Delivery.objects.filter(report__organisation=self.run.organisation_id, content_hash=content)
-        current = same.filter(state=DeliveryState.CURRENT)
-        if current.exists():
-            return list(current.values_list("pk", flat=True))
-        if bundle.dated:
-            same = same.filter(delivered_at__gte=bundle.delivered_at)
-        return list(same.values_list("pk", flat=True))
+    def _known(self, bundle: Bundle, hashes: set[str]) -> list[int]:
+        """Deliveries made of these very files: current ones, else older ones that nothing says are newer now.
+
+        A copy of an older delivery has a younger file, which makes it no newer delivery.
+        """
+        mine = Q()
+        for found in hashes:
+            mine |= Q(files__contains=[{"sha256": found}])
+        same = Delivery.objects.filter(mine, report__organisation=self.run.organisation_id)
+        whole = [d for d in same if {file["sha256"] for file in d.files} <= hashes]
+        current = [d for d in whole if d.state == DeliveryState.CURRENT]
+        for group in (current, whole):
+            if {file["sha256"] for d in group for file in d.files} == hashes:
+                newer = group is whole and bundle.dated
+                if newer and bundle.delivered_at > max(d.delivered_at for d in group):
+                    return []
+                return [d.pk for d in group]
+        return []
 
     def _resolve(self, bundle: Bundle, identity: Identity, kind: str) -> tuple[int, int]:
         key = (bundle, identity)
@@ -327,7 +337,7 @@ class _Work:
             log.exception("bill_run_not_recorded", run=self.run.pk)
 
 
-def _once(bundle: Bundle, files: list[dict[str, object]]) -> Bundle:
+def _once(bundle: Bundle, files: list[dict[str, Any]]) -> Bundle:
     """Without files whose content is there already: a delivery copied into one folder twice is one."""
     seen: dict[object, tuple[str, Path]] = {}
     for told, file in zip(files, bundle.files, strict=True):

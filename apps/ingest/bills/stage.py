@@ -56,7 +56,7 @@ class Stager:
     written: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def stage(self, bundle: Bundle, content_hash: str, files: list[dict[str, object]]) -> list[Staged]:
+    def stage(self, bundle: Bundle, files: list[dict[str, Any]]) -> list[Staged]:
         """The deliveries of a bundle. Raises BillRefusedError; what was written is then gone."""
         before = len(self.written)
         try:
@@ -77,10 +77,11 @@ class Stager:
                     delivered_at=bundle.delivered_at,
                     dated=bundle.dated,
                     assembly=bundle.assembly,
-                    content_hash=content_hash,
-                    files=files,
+                    files=[],
                 )
-            staged[part.identity].parts.append(part)
+            one = staged[part.identity]
+            one.parts.append(part)
+            one.files += [file for file in files if file["name"] == part.file and file not in one.files]
         return list(staged.values())
 
     def _parts(self, bundle: Bundle) -> list[Part]:
@@ -315,15 +316,14 @@ def _told(rejection: Rejection) -> Rejection:
     )
 
 
-def hash_of(bundle: Bundle) -> tuple[str, list[dict[str, object]]]:
-    """(hash of the contents whatever the files' names and order, what is known of each file)."""
+def hashes_of(bundle: Bundle) -> list[dict[str, Any]]:
+    """Name, size and hash of each file."""
     with ThreadPoolExecutor(2) as pool:
         hashes = list(pool.map(_sha256, [path for _, path in bundle.files]))
-    files = [
+    return [
         {"name": shown, "bytes": path.stat().st_size, "sha256": found}
         for (shown, path), found in zip(bundle.files, hashes, strict=True)
     ]
-    return hashlib.sha256("\n".join(sorted(set(hashes))).encode()).hexdigest(), files
 
 
 def _sha256(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -56,9 +57,14 @@ class Staged:
     delivered_at: datetime
     dated: bool
     assembly: str
-    content_hash: str
     files: list[dict[str, Any]]
     parts: list[Part] = field(default_factory=list)
+
+    @property
+    def content_hash(self) -> str:
+        """Of the contents, whatever the files' names and order."""
+        hashes = sorted({file["sha256"] for file in self.files})
+        return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
     @property
     def lake_files(self) -> list[str]:
