@@ -35,7 +35,9 @@ class Action(StrEnum):
     LOAD_DATA = "load_data"  # upload files to ingest
     LOAD_PATH = "load_path"  # name a path on the server below IMPORT_ROOTS
     MANAGE_FEEDS = "manage_feeds"  # create, change, pause, run feeds
+    CONNECT_BILLS = "connect_bills"  # feeds of bills, account names, exchange rates, invoice totals
     MANAGE_BUDGETS = "manage_budgets"  # budgets, allocation, discounts
+    MANAGE_ANOMALIES = "manage_anomalies"  # snooze, close and reopen anomalies of cost
     LAUNCH = "launch"  # plan launches and start approved ones
     APPROVE_SPEND = "approve_spend"  # approve launches and purchases
     VIEW_AUDIT = "view_audit"  # read the audit trail
@@ -53,11 +55,19 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
             Action.MANAGE_WORKLOADS,
             Action.LOAD_DATA,
             Action.MANAGE_FEEDS,
+            Action.MANAGE_ANOMALIES,
             Action.LAUNCH,
         }
     ),
     Role.FINANCE: frozenset(
-        {Action.VIEW, Action.RUN_ADVICE, Action.MANAGE_BUDGETS, Action.APPROVE_SPEND, Action.VIEW_AUDIT}
+        {
+            Action.VIEW,
+            Action.RUN_ADVICE,
+            Action.MANAGE_BUDGETS,
+            Action.MANAGE_ANOMALIES,
+            Action.APPROVE_SPEND,
+            Action.VIEW_AUDIT,
+        }
     ),
     Role.ADMIN: frozenset(Action),
 }

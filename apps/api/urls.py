@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.converters import IdConverter
 from apps.api.errors import missing
-from apps.api.views import accounts, advice, allocation, document, ingest, prices, spend, workloads
+from apps.api.views import accounts, advice, allocation, budgets, document, ingest, prices, spend, workloads
 
 register_converter(IdConverter, "id")
 
@@ -46,6 +46,15 @@ spend_urls = [
     path("allocation/rules/<id:rule_id>", allocation.OneRule.as_view(), name="allocation-rule"),
     path("allocation/dry-run", allocation.Trial.as_view(), name="allocation-dry-run"),
 ]
+budgets_urls = [
+    path("forecast", budgets.Forecast.as_view(), name="forecast"),
+    path("budgets", budgets.Budgets.as_view(), name="budgets"),
+    path("budgets/<id:budget_id>", budgets.OneBudget.as_view(), name="budget"),
+    path("anomalies", budgets.Anomalies.as_view(), name="anomalies"),
+    path("anomalies/<id:anomaly_id>/snooze", budgets.SnoozeAnomaly.as_view(), name="anomaly-snooze"),
+    path("anomalies/<id:anomaly_id>/close", budgets.CloseAnomaly.as_view(), name="anomaly-close"),
+    path("anomalies/<id:anomaly_id>/reopen", budgets.ReopenAnomaly.as_view(), name="anomaly-reopen"),
+]
 workloads_urls = [
     path("workloads", workloads.Workloads.as_view(), name="workloads"),
     path("workloads/<id:workload_id>", workloads.OneWorkload.as_view(), name="workload"),
@@ -67,6 +76,7 @@ urlpatterns: list[URLPattern] = [
     *prices_urls,
     *advice_urls,
     *spend_urls,
+    *budgets_urls,
     *workloads_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -11,12 +11,15 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Organisation
-from apps.billing.models import AllocationRule, Anomaly, AnomalyCourse, AnomalyState
+from apps.billing.models import AllocationRule, Anomaly, AnomalyCourse, AnomalyState, BillWatch
+from apps.billing.selectors.allocation import allocation_of
 from apps.billing.selectors.bill_days import BillDays
 from apps.billing.selectors.spend import SpendQuestion, spend
+from apps.billing.selectors.spend_document import evidence
 from finops.engine.anomaly import Cube, Driver, Slice, drivers
 from finops.engine.baseline import BASELINE_DAYS
 from finops.engine.spend import month_start
+from finops.lake import facts
 
 BASIS = "amortised"
 # Two billing months may still be restated; what is looked back at lies before them.
@@ -37,6 +40,23 @@ def anomalies_waiting(organisation: Organisation | None, today: date) -> QuerySe
     """Those that wait for a person: open, or snoozed until a day that is over; still on the bill."""
     due = Q(state=AnomalyState.OPEN) | Q(state=AnomalyState.SNOOZED, until__lte=today)
     return anomaly_list(organisation).filter(due).exclude(course=AnomalyCourse.RESTATED)
+
+
+def anomalies_asked(
+    organisation: Organisation | None,
+    *,
+    at: datetime,
+    start: date | None = None,
+    end: date | None = None,
+    state: str | None = None,
+) -> list[Anomaly]:
+    """Those with a day in [start, end) that had begun at `at`, in a state as it counts then, newest first."""
+    rows = anomaly_list(organisation).filter(first_day__lt=at.astimezone(UTC).date())
+    if start is not None:
+        rows = rows.filter(last_day__gte=start)
+    if end is not None:
+        rows = rows.filter(first_day__lt=end)
+    return [row for row in rows if state is None or state_on(row, at.date()) == state]
 
 
 def state_on(anomaly: Anomaly, today: date) -> str:
@@ -191,3 +211,21 @@ def _instant(at: datetime | None) -> str | None:
 def slice_values(anomaly: Anomaly) -> Sequence[tuple[str, str]]:
     """The slice as pairs."""
     return [(str(name), str(value)) for name, value in anomaly.slice]
+
+
+def anomalies_document(
+    rows: Iterable[Anomaly], organisation: Organisation | None, *, at: datetime
+) -> dict[str, Any]:
+    """The document of `anomalies`: what was found, and which days were judged when."""
+    watch = BillWatch.objects.filter(organisation=organisation).first()
+    return {
+        "anomalies": [anomaly_document(row, at.date()) for row in rows],
+        "judged": None
+        if watch is None or watch.judged_at is None
+        else {
+            "from": watch.judged_from.isoformat() if watch.judged_from else None,
+            "to": watch.judged_to.isoformat() if watch.judged_to else None,
+            "at": _instant(watch.judged_at),
+        },
+        "evidence": evidence(facts.current_snapshots(), at, allocation_of(organisation).version),
+    }

@@ -51,8 +51,12 @@ def test_roles_hold_these_actions() -> None:
     table = {role.value: {action.value for action in actions} for role, actions in ROLE_ACTIONS.items()}
     assert table == {
         "viewer": {"view", "run_advice"},
-        "engineer": {"view", "run_advice", "manage_workloads", "load_data", "manage_feeds", "launch"},
-        "finance": {"view", "run_advice", "manage_budgets", "approve_spend", "view_audit"},
+        "engineer": {
+            "view", "run_advice", "manage_workloads", "load_data", "manage_feeds", "manage_anomalies", "launch",
+        },  # fmt: skip
+        "finance": {
+            "view", "run_advice", "manage_budgets", "manage_anomalies", "approve_spend", "view_audit",
+        },  # fmt: skip
         "admin": {action.value for action in Action},
     }
     assert who_may(Action.APPROVE_SPEND) == [Role.FINANCE, Role.ADMIN]
