@@ -52,11 +52,22 @@ def test_roles_hold_these_actions() -> None:
     assert table == {
         "viewer": {"view", "run_advice"},
         "engineer": {
-            "view", "run_advice", "manage_workloads", "load_data", "manage_feeds", "manage_anomalies", "launch",
-        },  # fmt: skip
+            "view",
+            "run_advice",
+            "manage_workloads",
+            "load_data",
+            "manage_feeds",
+            "manage_anomalies",
+            "launch",
+        },
         "finance": {
-            "view", "run_advice", "manage_budgets", "manage_anomalies", "approve_spend", "view_audit",
-        },  # fmt: skip
+            "view",
+            "run_advice",
+            "manage_budgets",
+            "manage_anomalies",
+            "approve_spend",
+            "view_audit",
+        },
         "admin": {action.value for action in Action},
     }
     assert who_may(Action.APPROVE_SPEND) == [Role.FINANCE, Role.ADMIN]
