@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from finops.providers.alibaba import bills as alibaba
 from finops.providers.aws import bills as aws
 from finops.providers.aws.bills_cost_explorer import CostExplorerTotals
+from finops.providers.azure import bills as azure
 from finops.providers.bills import BillKind, Recognition
 from finops.providers.files import UnreadableError
 from finops.providers.focus.bills import Focus
+from finops.providers.gcp import bills as gcp
+from finops.providers.tencent import bills as tencent
 
-KINDS: tuple[BillKind, ...] = (*aws.KINDS, Focus(), CostExplorerTotals())
+KINDS: tuple[BillKind, ...] = (
+    *aws.KINDS,
+    *azure.KINDS,
+    *gcp.KINDS,
+    *alibaba.KINDS,
+    *tencent.KINDS,
+    Focus(),
+    CostExplorerTotals(),
+)
 BY_NAME = {kind.name: kind for kind in KINDS}
 AUTO = "auto"
 NAMES = (AUTO, *BY_NAME)

@@ -142,7 +142,14 @@ class Given:
     def text(self, *names: str) -> str:
         """The text, null where it is blank; the first of several columns that the file has."""
         found = self.place(*names)
-        return NULL if found is None else f"nullif({self.raw(found)}, '')"
+        return NULL if found is None else self._filled(found)
+
+    def _filled(self, place: int) -> str:
+        """The text at a place, null for what the kind writes for nothing."""
+        text = f"nullif({self.raw(place)}, '')"
+        for word in self._kind.blanks:
+            text = f"nullif({text}, {quote(word)})"
+        return text
 
     def raw(self, place: int) -> str:
         """The text of the column at a place."""
@@ -161,7 +168,7 @@ class Given:
         place = self.place(*names)
         if place is None:
             return f"CAST(NULL AS {DECIMAL})"
-        text = f"nullif({self.raw(place)}, '')"
+        text = self._filled(place)
         alias = f"n{place}"
         if alias not in self.typed:
             self.typed[alias] = decimal_of(text)
@@ -174,7 +181,7 @@ class Given:
         place = self.place(*names)
         if place is None:
             return f"CAST(NULL AS {_ZONED})"
-        text = f"nullif({self.raw(place)}, '')"
+        text = self._filled(place)
         alias = f"t{place}"
         if alias not in self.typed:
             self.typed[alias] = instant_of(text)
@@ -186,7 +193,7 @@ class Given:
         place = self.place(*names)
         if place is None:
             return "CAST(NULL AS MAP(VARCHAR, VARCHAR))"
-        text = f"nullif({self.raw(place)}, '')"
+        text = self._filled(place)
         alias = f"j{place}"
         if alias not in self.typed:
             is_object = f"CASE WHEN json_valid({text}) THEN json_type({text}) = 'OBJECT' ELSE false END"
@@ -253,6 +260,8 @@ class BillKind(ABC):
     typical: frozenset[str] = frozenset()
     # A word that stands for null when it is not quoted ("NULL" in FOCUS files).
     null_word: str = ""
+    # What cells hold for "nothing" besides the empty text ("-" in Tencent's bills).
+    blanks: tuple[str, ...] = ()
 
     def canonical(self, header: str) -> str:
         """The header under which spellings of one column are the same."""

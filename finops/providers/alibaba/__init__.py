@@ -1,0 +1,1 @@
+"""Alibaba Cloud: bill exports."""
