@@ -24,6 +24,7 @@ from apps.accounts.models import Organisation, User
 from apps.billing.models import Delivery, DeliveryState
 from apps.ingest import locks, selectors
 from apps.ingest.bills import swap
+from apps.ingest.bills.apart import same_lines_refuse, side_by_side
 from apps.ingest.bills.gather import Bundle, gather
 from apps.ingest.bills.kinds import AUTO
 from apps.ingest.bills.stage import Stager, delivery_id_reserve, hashes_of, report_of
@@ -174,7 +175,7 @@ class _Work:
         try:
             bundles = gather(self.run.options["paths"], delivered_at=self.options.delivered_at)
             self.report.files_total = sum(len(bundle.files) for bundle in bundles)
-            staged = [one for bundle in bundles for one in self._stage(stager, bundle)]
+            staged = self._clear(stager, [one for b in bundles for one in self._stage(stager, b)])
             if not staged and not self.unchanged:
                 self._end_refused()
                 return
@@ -202,6 +203,8 @@ class _Work:
                 self.unchanged += known
                 return []
             found = stager.stage(_once(bundle, files), files)
+            for one in found:
+                same_lines_refuse(stager.con, one)
         except BillRefusedError as error:
             self._refuse(error, shown)
             return []
@@ -209,6 +212,15 @@ class _Work:
         self.report.tell()
         self.rejections += [r for one in found for part in one.parts for r in part.rejections]
         return found
+
+    def _clear(self, stager: Stager, staged: list[Staged]) -> list[Staged]:
+        """Without those of which nothing says which one counts."""
+        refused = side_by_side(staged)
+        for reason in dict.fromkeys(reason for _, reason in refused):
+            self._refuse(BillRefusedError(reason), self.run.source)
+        for one, _reason in refused:
+            discard(one.lake_files)
+        return [one for one in staged if not any(one is other for other, _ in refused)]
 
     def _known(self, bundle: Bundle, hashes: set[str]) -> list[int]:
         """Deliveries made of these very files: current ones, else older ones that nothing says are newer now.

@@ -78,6 +78,8 @@ class Stager:
                     dated=bundle.dated,
                     assembly=bundle.assembly,
                     files=[],
+                    folders=frozenset(path.parent for _, path in bundle.files),
+                    listed=bool(bundle.manifest),
                 )
             one = staged[part.identity]
             one.parts.append(part)

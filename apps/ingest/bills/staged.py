@@ -48,7 +48,10 @@ class Part:
 
 @dataclass
 class Staged:
-    """One delivery, staged: its parts, its report and id, and what is known of it beforehand."""
+    """One delivery, staged: its parts, its report and id, and what is known of it beforehand.
+
+    `folders` are those of its files; `listed` whether a manifest says that they belong together.
+    """
 
     identity: Identity
     kind: str
@@ -58,6 +61,8 @@ class Staged:
     dated: bool
     assembly: str
     files: list[dict[str, Any]]
+    folders: frozenset[Path] = frozenset()
+    listed: bool = False
     parts: list[Part] = field(default_factory=list)
 
     @property

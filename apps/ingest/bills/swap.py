@@ -1,4 +1,4 @@
-"""Staged deliveries into the lake: lines and daily sums of a period change in one go, then the rows that tell.
+"""Staged deliveries into the lake: lines and daily sums of a period change at once, then the rows that tell.
 
 The caller holds the import lock. Order: daily sums written, lines committed, daily sums committed, then one
 database transaction with the run row (which names the snapshots), the deliveries and their parts. Readers go
