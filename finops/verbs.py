@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError
 
 # argparse gives its errors as text only: "argument --hours: invalid …", "… are required: --hours, --regions".
 _ARGUMENT = re.compile(r"^argument (?:-\w/)?-*([\w-]+)|: -*([\w-]+)")
@@ -51,12 +52,14 @@ class JsonCommand(BaseCommand):
         say(message)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run; a CommandError is a document too before Django prints it."""
+        """Run; a CommandError is a document before Django prints it, and a lost database is one."""
         try:
             answer: str | None = super().execute(*args, **options)
-        except CommandError as error:
+        except (CommandError, OperationalError) as error:
             if options.get("json"):
-                self.document(error_document(str(error)))
+                self.document(error_document(str(error).strip()))
+            if isinstance(error, OperationalError):
+                raise CommandError(str(error).strip()) from error
             raise
         return answer
 

@@ -38,6 +38,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.table import Table, Transaction
 from sqlalchemy import URL, create_engine, make_url, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from finops.lake.duck import Limits, close_outside, open_duckdb
@@ -335,13 +336,17 @@ class Lake:
 
     def _commit(self, table: str, change: Callable[[Transaction], None]) -> int:
         for attempt in range(1, COMMIT_ATTEMPTS + 1):
-            loaded = self._catalog.load_table(table)
             try:
+                loaded = self._catalog.load_table(table)
                 with warnings.catch_warnings():
                     # deleting from an empty partition is no mistake here
                     warnings.filterwarnings("ignore", message="Delete operation did not match any records")
                     with loaded.transaction() as transaction:
                         change(transaction)
+            except DBAPIError as error:
+                raise LakeError(
+                    f"the lake's catalog in the database cannot be reached: {error.orig}"
+                ) from error
             except (CommitFailedException, ValidationException, CommitStateUnknownException) as error:
                 if isinstance(error, CommitStateUnknownException) or attempt == COMMIT_ATTEMPTS:
                     raise LakeConflictError(f"{table}: {error}") from error

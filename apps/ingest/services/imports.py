@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models.functions import Now
 
 from apps.accounts.models import Organisation, User
@@ -158,6 +158,10 @@ def spot_context(provider: str, options: ImportOptions) -> SpotContext:
     )
 
 
+class DatabaseLostError(OperationalError):
+    """The database went away during an import; the message is a sentence for who started it."""
+
+
 def _execute(
     run: IngestRun,
     open_source: Callable[[], FileSource | Events],
@@ -165,6 +169,24 @@ def _execute(
     listener: Listener | None,
     *,
     reraise: bool = False,
+) -> IngestRun:
+    try:
+        return _claim_and_work(run, open_source, request_ranges, listener, reraise=reraise)
+    except (OperationalError, InterfaceError) as error:
+        # What was written and not named by a run is undone by the next import and by the upkeep.
+        raise DatabaseLostError(
+            f"The database was lost during the import of {run.source} ({_first_line(error)}). An import is "
+            "stored as a whole or not at all: start it again when the database is back."
+        ) from error
+
+
+def _claim_and_work(
+    run: IngestRun,
+    open_source: Callable[[], FileSource | Events],
+    request_ranges: Mapping[str, merge.Range],
+    listener: Listener | None,
+    *,
+    reraise: bool,
 ) -> IngestRun:
     with locks.run_lock(run.pk) as ours:
         claimed = ours and IngestRun.objects.filter(pk=run.pk, state=RunState.QUEUED).update(
@@ -354,6 +376,11 @@ def _end_failed(run: IngestRun, error: Exception, begun: float) -> None:
     """Record the failure; when not even that is possible, the reconciler finds the run later."""
     plain = isinstance(error, LakeError | ProviderError | OSError)
     sentence = str(error) if plain else f"{type(error).__name__}: {error}"
+    if isinstance(error, OperationalError | InterfaceError):
+        plain, sentence = (
+            True,
+            f"the database was lost for a moment ({_first_line(error)}); nothing was stored",
+        )
     log.warning("ingest_run_failed", run=run.pk, error=sentence, exc_info=not plain)
     try:
         IngestRun.objects.filter(pk=run.pk, state=RunState.RUNNING).update(
@@ -363,8 +390,14 @@ def _end_failed(run: IngestRun, error: Exception, begun: float) -> None:
             seconds=time.monotonic() - begun,
             error=sentence[:4000],
         )
+    except (OperationalError, InterfaceError) as lost:
+        log.warning("ingest_run_not_recorded", run=run.pk, error=_first_line(lost))
     except Exception:
         log.exception("ingest_run_not_recorded", run=run.pk)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _rejections_store(run: IngestRun, rejections: list[Rejection], kind: str) -> None:
