@@ -9,6 +9,7 @@ from typing import Any
 from apps.accounts.models import Organisation
 from apps.recommendations.services import advise_launch
 from finops.engine.workload import WorkloadError
+from finops.reasons import reason_text
 
 
 class RefusedError(Exception):
@@ -32,5 +33,5 @@ def advice_document(
             **question, at=at, snapshots=snapshots, organisation=organisation
         )
     except WorkloadError as error:
-        raise RefusedError(error.field, error.message) from error
+        raise RefusedError(error.field, reason_text(error.message)) from error
     return document

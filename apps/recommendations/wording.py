@@ -13,6 +13,7 @@ from finops.engine.advice import Advice
 from finops.engine.places import Excluded
 from finops.engine.plans import ON_DEMAND, Plan, Reason
 from finops.engine.series import from_us
+from finops.reasons import reason_text
 
 # A saving of time below this is called nothing, as in the flexibility grid.
 WORTH_PCT = 0.5
@@ -104,7 +105,7 @@ def excluded_reason(one: Excluded, names: Mapping[str, str]) -> str:
         "currency": _("its price is in %(detail)s, another currency"),
         "never finishes": _("interrupted so often that the work would not end"),
     }
-    return texts[one.reason] % {"detail": one.detail}
+    return texts[one.reason] % {"detail": reason_text(one.detail)}
 
 
 def sentence(advice: Advice, names: Mapping[str, str]) -> str:

@@ -15,11 +15,12 @@ from apps.api.endpoint import ApiView, Endpoint
 from apps.api.strict import DecimalTextField, StrictQuery, UtcDateTimeField
 from apps.recommendations.services import price_history, price_profile, run_cost
 from finops.engine.workload import WorkloadError
+from finops.reasons import reason_text
 
 
 def refused(error: WorkloadError) -> serializers.ValidationError:
     """The engine's refusal in the API's shape: the field and the way out."""
-    return serializers.ValidationError({error.field: [error.message]})
+    return serializers.ValidationError({error.field: [reason_text(error.message)]})
 
 
 class SeriesQuery(StrictQuery):

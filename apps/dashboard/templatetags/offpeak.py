@@ -18,6 +18,7 @@ from django.utils.translation import get_language
 
 from apps.dashboard import format as fmt
 from apps.dashboard.icons import icon as svg_icon
+from finops.reasons import reason_text
 
 register = template.Library()
 
@@ -110,6 +111,12 @@ def answer(sentence: Any) -> SafeString:
     """The sentence of a heading: the figure between [[ and ]] stands in accent; everything is escaped."""
     safe = str(conditional_escape(sentence))
     return mark_safe(re.sub(r"\[\[(.+?)\]\]", r'<span class="key">\1</span>', safe))  # noqa: S308 - escaped above
+
+
+@register.filter
+def reason(text: str) -> str:
+    """Why something was refused, in the reader's language."""
+    return reason_text(str(text or ""))
 
 
 @register.filter

@@ -28,6 +28,7 @@ from apps.workloads.models import Workload
 from apps.workloads.selectors import workload_list
 from apps.workloads.services import workload_remove, workload_save
 from finops.engine.workload import WorkloadError
+from finops.reasons import reason_text
 
 
 def _organisation(request: HttpRequest) -> Organisation:
@@ -74,7 +75,7 @@ def _saved(request: HttpRequest, form: SaveForm, question: RunForm) -> Workload 
             now=moment.at if moment else timezone.now(),
         )
     except WorkloadError as error:
-        form.add_error(None, f"{question[error.field].label}: {error.message}")
+        form.add_error(None, f"{question[error.field].label}: {reason_text(error.message)}")
     except ValidationError as error:
         for name, found in error.error_dict.items():
             form.add_error(name if name in form.fields else None, found)
