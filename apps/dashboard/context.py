@@ -27,7 +27,11 @@ class NavItem(NamedTuple):
 
 # Only pages that exist; a later page adds its line.
 NAV: tuple[tuple[NavItem, ...], ...] = (
-    (NavItem("market", "market", _("Market")), NavItem("run", "run", _("Run"))),
+    (
+        NavItem("spend", "spend", _("Spend")),
+        NavItem("market", "market", _("Market")),
+        NavItem("run", "run", _("Run")),
+    ),
     (NavItem("data", "data", _("Data")),),
     (NavItem("settings", "settings", _("Settings")),),
 )

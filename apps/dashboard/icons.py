@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 PATHS: dict[str, str] = {
     "market": '<path d="M1.75 11.5 5.5 7.5l2.75 2.5 6-6"/><path d="M10.75 4h3.5v3.5"/>',
+    "spend": '<path d="M2 14h12"/><path d="M4 11.5V8M8 11.5v-8M12 11.5V6"/>',
     "run": '<circle cx="8" cy="8" r="6.25"/><path d="M8 4.5V8l2.25 1.75"/>',
     "data": '<path d="M2 3.5h12M2 8h12M2 12.5h12"/><path d="M5 2v3M11 6.5v3M5 11v3"/>',
     "settings": '<path d="M2 5h6.5M12 5h2M2 11h2M7.5 11H14"/><circle cx="10.25" cy="5" r="1.75"/>'

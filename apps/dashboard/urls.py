@@ -2,11 +2,33 @@
 
 from django.urls import URLPattern, path
 
-from apps.dashboard.views import data, home, market, run, settings, workloads
+from apps.dashboard.views import (
+    allocation,
+    bill_changes,
+    data,
+    home,
+    market,
+    run,
+    settings,
+    spend,
+    tags,
+    workloads,
+)
 
 app_name = "dashboard"
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
+    path("spend/", spend.spend_page, name="spend"),
+    path("spend/allocation/", allocation.allocation_page, name="allocation"),
+    path("spend/allocation/try/", allocation.rule_try, name="allocation-try"),
+    path("spend/allocation/rules/", allocation.rule_keep, name="allocation-keep"),
+    path("spend/allocation/rules/<int:rule_id>/remove/", allocation.rule_drop, name="allocation-remove"),
+    path("spend/allocation/teams/", allocation.team_add, name="allocation-team"),
+    path("spend/changes/", bill_changes.changes_page, name="spend-changes"),
+    path("spend/tags/", tags.tags_page, name="spend-tags"),
+    path("spend/lines/", spend.lines_page, name="spend-lines"),
+    path("spend/views/", spend.view_keep, name="spend-view-keep"),
+    path("spend/views/<int:view_id>/remove/", spend.view_drop, name="spend-view-remove"),
     path("market/", market.market_page, name="market"),
     path("run/", run.run_page, name="run"),
     path("run/workloads/", workloads.workload_keep, name="workload-keep"),

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from apps.accounts.models import Organisation
 from apps.billing.models import BillReport, Delivery, DeliveryDay, DeliveryState
-from apps.billing.selectors.spend_period import reports_visible
+from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.spend_reading import connect
 from finops.engine.lateness import Lateness, Snapshot, lateness, settled_until
 from finops.engine.spend import Window, month_start, next_month
@@ -62,7 +62,7 @@ def bill_days(organisation: Organisation | None, *, at: datetime) -> BillDays | 
     """What is known at `at`: later days are left out; None without any day."""
     cut = at.astimezone(UTC).date()
     rows = Delivery.objects.filter(
-        report__in=reports_visible(organisation), state=DeliveryState.CURRENT, first_day__lt=cut
+        report__in=reports_visible(organisation=organisation), state=DeliveryState.CURRENT, first_day__lt=cut
     )
     newest: dict[int, Delivery] = {}
     firsts: list[date] = []
@@ -128,7 +128,10 @@ def report_lateness(report: BillReport, *, default_days: int) -> Lateness:
 def deliveries_without_days(organisation: Organisation | None) -> list[Delivery]:
     """Current deliveries whose days were not written down yet."""
     rows = Delivery.objects.filter(
-        report__in=reports_visible(organisation), state=DeliveryState.CURRENT, stored__gt=0, days__isnull=True
+        report__in=reports_visible(organisation=organisation),
+        state=DeliveryState.CURRENT,
+        stored__gt=0,
+        days__isnull=True,
     )
     return list(rows.select_related("report").defer("files", "columns"))
 

@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import Allocation, allocation_of
+from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.exchange import Rate, exchange_rates_of
 from apps.billing.selectors.kept import kept, key_of
-from apps.billing.selectors.spend_period import Coverage, coverage, reports_visible
+from apps.billing.selectors.spend_period import Coverage, coverage
 from apps.billing.selectors.spend_question import (
     TEAM,
     UNALLOCATED,
@@ -103,7 +104,9 @@ def spend(
     """
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
     rules = allocation_of(organisation) if allocation is None else allocation
-    reports = sorted(str(pk) for pk in reports_visible(organisation).values_list("pk", flat=True))
+    reports = sorted(
+        str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
+    )
     check_where(question, rules)
     reading = Reading(question, found, reports, rules, organisation, with_unallocated)
     if allocation is None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Min
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.billing.models import BillReport, Delivery, DeliveryState
+from apps.billing.selectors.deliveries import reports_visible
 from finops.engine.spend import Window, months_of, next_month
 
 # A delivery made later than this after its month is taken for the month's last, where it does not say.
@@ -75,14 +76,9 @@ class Coverage:
         return not self.gaps
 
 
-def reports_visible(organisation: Organisation | None) -> QuerySet[BillReport]:
-    """The organisation's reports and those of the whole installation."""
-    return BillReport.objects.filter(Q(organisation=organisation) | Q(organisation__isnull=True))
-
-
 def coverage(window: Window, *, organisation: Organisation | None, now: datetime) -> Coverage:
     """Deliveries of the window and what is missing of it at `now`."""
-    reports = {report.pk: report for report in reports_visible(organisation)}
+    reports = {report.pk: report for report in reports_visible(organisation=organisation)}
     months = months_of(window)
     current = Delivery.objects.filter(report__in=reports, state=DeliveryState.CURRENT)
     found = {
@@ -173,6 +169,8 @@ def cannot_report(
     """By a group of tag keys: the deliveries whose columns could report none of them."""
     if not keys:
         return {}
-    limited = Delivery.objects.filter(report__in=reports_visible(organisation), tag_keys__isnull=False)
+    limited = Delivery.objects.filter(
+        report__in=reports_visible(organisation=organisation), tag_keys__isnull=False
+    )
     rows = list(limited.values_list("pk", "tag_keys"))
     return {group: [pk for pk, known in rows if not set(group) & set(known or ())] for group in keys}

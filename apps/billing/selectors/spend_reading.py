@@ -57,7 +57,7 @@ class Reading:
         if not self.reports or BILL_DAILY not in self.snapshots:
             return {"rows": [], "totals": {}, "unallocated": {}, "left_out": 0, "rates": [], "merged": {}}
         question = self.question
-        tags = self._tags()
+        tags = self.tags()
         by_team = question.asks_for(TEAM)
         convert_to = question.currency
         with_rules = by_team and bool(self.rules.rules)
@@ -98,7 +98,8 @@ class Reading:
         c, r, cost = names.index("c"), names.index("r"), len(names)
         return {(row[r], row[c]): row[cost] if row[cost] is not None else ZERO for row in rows}
 
-    def _tags(self) -> TagReading:
+    def tags(self) -> TagReading:
+        """How the tags of the question are read."""
         names = [*self.question.by, *(name for name, _ in self.question.where)]
         merged: dict[str, list[str]] = {}
         folds = [name.partition(":")[2] for name in names if name.startswith("tagfold:")]

@@ -9,14 +9,15 @@ from decimal import Decimal
 from typing import Any
 
 from apps.accounts.models import Organisation
+from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.kept import kept, key_of
 from apps.billing.selectors.spend import SpendQuestion
 from apps.billing.selectors.spend_document import evidence
-from apps.billing.selectors.spend_period import Coverage, cannot_report, coverage, reports_visible
+from apps.billing.selectors.spend_period import Coverage, cannot_report, coverage
 from apps.billing.selectors.spend_reading import connect
 from apps.billing.selectors.spend_sql import Parameters, window_sql
 from apps.billing.selectors.spend_sums import decimal_text
-from finops.engine.spend import ZERO
+from finops.engine.spend import ZERO, months_of
 from finops.engine.tag_keys import Suspects, suspects
 from finops.frames.focus import BASES
 from finops.lake import BILL_DAILY, facts
@@ -89,6 +90,31 @@ class TagReport:
         }
 
 
+def stored_names(
+    question: SpendQuestion, *, organisation: Organisation | None, snapshots: Mapping[str, int] | None = None
+) -> tuple[list[str], list[str]]:
+    """Tag keys and cost categories of the months that the question touches, as delivered."""
+    found = dict(facts.current_snapshots() if snapshots is None else snapshots)
+    reports = sorted(
+        str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
+    )
+    if not reports or BILL_DAILY not in found:
+        return [], []
+
+    def read() -> dict[str, Any]:
+        columns = ["x_report", "x_month", "tags", "x_cost_categories"]
+        with connect(question.window, found, reports, BILL_DAILY, columns) as con:
+            made = {}
+            for name in columns[2:]:
+                sql = f"SELECT DISTINCT unnest(map_keys({name})) AS k FROM {BILL_DAILY} ORDER BY k"  # noqa: S608
+                made[name] = [row[0] for row in con.execute(sql).fetchall()]
+        return made
+
+    months = [f"{month:%Y-%m}" for month in months_of(question.window)]
+    raw = kept(key_of("names", found, organisation and organisation.pk, reports, months), read)
+    return raw["tags"], raw["x_cost_categories"]
+
+
 def tag_report(
     question: SpendQuestion,
     *,
@@ -98,7 +124,9 @@ def tag_report(
 ) -> TagReport:
     """The report for the question's days and basis; its dimensions and conditions are not looked at."""
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    reports = sorted(str(pk) for pk in reports_visible(organisation).values_list("pk", flat=True))
+    reports = sorted(
+        str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
+    )
     asked = [question.start, question.end, question.basis]
     raw = kept(
         key_of("tags", found, organisation and organisation.pk, reports, *asked),

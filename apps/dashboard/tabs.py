@@ -1,0 +1,22 @@
+"""Pages that share one entry of the navigation, as tabs under their header."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext_lazy as _
+
+
+class Tab(NamedTuple):
+    """One tab: its address name and word."""
+
+    page: str
+    label: Any
+
+
+SPEND_TABS: tuple[Tab, ...] = (
+    Tab("spend", _("Explorer")),
+    Tab("allocation", _("Allocation")),
+    Tab("spend-changes", _("Changes")),
+    Tab("spend-tags", _("Tags")),
+)
