@@ -50,6 +50,19 @@ SENTENCES = (
     gettext_noop("zone %(zone)s is in %(region)s, not in %(other)s"),
     gettext_noop("conflict: %(new)s takes the place of %(old)s, stored for %(series)s"),
     gettext_noop("conflict: %(new)s where %(old)s is known for %(series)s"),
+    gettext_noop("a quote that is opened and not closed in its line"),
+    gettext_noop("inside the quotes that row %(row)s opens and does not close"),
+    gettext_noop("a carriage return inside the line"),
+    gettext_noop("the database could not go on (%(detail)s); nothing was stored"),
+    gettext_noop(
+        "The database was lost during the import of %(name)s (%(detail)s). An import is stored as a whole"
+        " or not at all: start it again when the database is back."
+    ),
+    gettext_noop("the lake's catalog in the database cannot be reached: %(detail)s"),
+    gettext_noop(
+        "there is no room left for the lake in %(name)s: nothing was stored; make room and try again"
+    ),
+    gettext_noop("the lake could not be written: %(detail)s"),
     gettext_noop("larger than %(count)s MiB: import the file of one region"),
     gettext_noop("nothing to read"),
     gettext_noop("no file could be read"),

@@ -42,7 +42,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from finops.lake.duck import Limits, close_outside, open_duckdb
-from finops.lake.errors import LakeConflictError, LakeError, SnapshotMissingError
+from finops.lake.errors import LakeConflictError, LakeError, SnapshotMissingError, unwritten
 from finops.lake.filters import all_of, equals
 from finops.lake.parquet import ROW_GROUP_ROWS, write_batches
 from finops.lake.sql import name, quote, row_filter_sql
@@ -292,7 +292,7 @@ class Lake:
         except BaseException as error:
             self.discard_files(written)
             if isinstance(error, OSError | duckdb.IOException):
-                raise LakeError(f"the lake could not be written: {error}") from error
+                raise unwritten(error, self.warehouse) from error
             raise
         return written
 
@@ -343,6 +343,8 @@ class Lake:
                     warnings.filterwarnings("ignore", message="Delete operation did not match any records")
                     with loaded.transaction() as transaction:
                         change(transaction)
+            except OSError as error:
+                raise unwritten(error, self.warehouse) from error
             except DBAPIError as error:
                 raise LakeError(
                     f"the lake's catalog in the database cannot be reached: {error.orig}"

@@ -379,7 +379,7 @@ def _end_failed(run: IngestRun, error: Exception, begun: float) -> None:
     if isinstance(error, OperationalError | InterfaceError):
         plain, sentence = (
             True,
-            f"the database was lost for a moment ({_first_line(error)}); nothing was stored",
+            f"the database could not go on ({_first_line(error)}); nothing was stored",
         )
     log.warning("ingest_run_failed", run=run.pk, error=sentence, exc_info=not plain)
     try:

@@ -129,9 +129,18 @@ def test_a_region_that_fails_does_not_keep_another_from_being_collected(aws: Rec
 
 def test_throttling_without_end_is_raised_for_the_task_to_try_again(aws: RecordedAws) -> None:
     aws.answer("DescribeSpotPriceHistory", "faulty_throttled.xml")
+    asked = feed()
     with pytest.raises(TransientError, match="limits the rate of calls"):
-        live.feed_collect(feed=feed(), now=NOW)
-    assert Feed.objects.get().state == FeedState.FAILING
+        live.feed_collect(feed=asked, now=NOW)
+    run, stored = IngestRun.objects.get(), Feed.objects.get()
+    assert (run.state, run.stored, run.snapshots, stored.state) == (RunState.FAILED, 0, {}, FeedState.FAILING)
+    assert run.error == stored.last_error
+    assert run.error.endswith("page 1. AWS says RequestLimitExceeded: Request limit exceeded.")
+    # Asked again and again, with waits between, before it was given up.
+    assert len(aws.asked("DescribeSpotPriceHistory")) > 3
+    aws.answer("DescribeSpotPriceHistory", *PAGES)
+    (again,) = live.feed_collect(feed=asked, now=NOW + timedelta(minutes=1))
+    assert (again.stored, Feed.objects.get().state) == (6, FeedState.OK)
 
 
 def test_credentials_of_another_account_are_refused(aws: RecordedAws) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from apps.ingest import selectors
 from apps.ingest.models import IngestRun, RunState
 from finops.providers.files import archives
 from tests.apps.ingest.conftest import changes
@@ -143,3 +145,26 @@ def test_parquet_cells_that_hold_no_number(prices: pa.Array, state: str, reason:
     run = load(out.getvalue(), "prices.parquet")
     assert (run.state, run.rejected) == (state, 1)
     assert run.rejections.get().reason.startswith(reason)
+
+
+def test_a_full_disk_is_a_sentence_and_the_next_import_is_whole(
+    load: Load, lake_folder: Path, tmp_path: Path
+) -> None:
+    first = load(answer(row("0.1", "2026-05-02T01:00:00Z"), row("0.2", "2026-05-02T02:00:00Z")))
+    before = (changes(), selectors.current_snapshots(), sorted(lake_folder.rglob("*.parquet")))
+    times = (f"2026-05-03T0{i // 3600}:{i // 60 % 60:02}:{i % 60:02}Z" for i in range(9000))
+    path = tmp_path / "many.json"
+    path.write_text(answer(*(row(f"0.{i:06}7", at) for i, at in enumerate(times))))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 10, hard))
+    try:
+        run = load(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (first.state, run.state, run.stored) == ("finished", "failed", 0)
+    assert run.error == (
+        f"there is no room left for the lake in {lake_folder}: nothing was stored; make room and try again"
+    )
+    assert (changes(), selectors.current_snapshots(), sorted(lake_folder.rglob("*.parquet"))) == before
+    again = load(path)
+    assert (again.state, again.rows_read, again.stored) == ("finished", 9000, 9000)

@@ -178,7 +178,7 @@ def test_batches_that_cannot_be_written_leave_no_file(lake_folder: Path) -> None
 
     for broken, sentence in (
         (lambda: iter(odd), "has the columns"),
-        (full, "the lake could not be written: .*No space left on device"),
+        (full, "there is no room left for the lake in .*: nothing was stored; make room and try again"),
     ):
         parts = {("aws", "us-east-1", "2026-04"): lambda: iter(good), ("aws", "us-east-1", "2026-05"): broken}
         with pytest.raises(LakeError, match=sentence):
