@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-# AWS puts the owner of a key before it: `user:team`, `aws:createdBy`.
+# AWS puts the owner of a key before it: `user:team`, `aws:createdBy`. Exports that make a column or a map key
+# of it (CUR 2.0, tables of Athena) write an underscore for the colon.
 USER_NAMESPACE = "user:"
+USER_PREFIX = "user_"
 _SEPARATORS = str.maketrans("", "", "-_. ")
 
 
@@ -26,8 +28,16 @@ def folded(key: str) -> str:
 
 
 def exact_keys(key: str) -> tuple[str, ...]:
-    """The stored keys that a question for `key` reads, first match first: itself, then `user:` before it."""
-    return (key,) if ":" in key else (key, f"{USER_NAMESPACE}{key}")
+    """The stored keys that a question for `key` reads, first match first: itself, then as a user's key.
+
+    >>> exact_keys("team")
+    ('team', 'user:team', 'user_team')
+    >>> exact_keys("user:team")
+    ('user:team', 'user_team')
+    """
+    if key.startswith(USER_NAMESPACE):
+        return (key, f"{USER_PREFIX}{key.removeprefix(USER_NAMESPACE)}")
+    return (key,) if ":" in key else (key, f"{USER_NAMESPACE}{key}", f"{USER_PREFIX}{key}")
 
 
 def folded_keys(key: str, stored: Iterable[str]) -> list[str]:

@@ -20,7 +20,8 @@ def test_folding_joins_case_and_accent_form_and_nothing_else() -> None:
 
 
 def test_a_key_without_namespace_is_also_the_users_own() -> None:
-    assert exact_keys("team") == ("team", "user:team")
+    assert exact_keys("team") == ("team", "user:team", "user_team")
+    assert exact_keys("user:team") == ("user:team", "user_team")
     assert exact_keys("aws:createdBy") == ("aws:createdBy",)
 
 
