@@ -55,6 +55,7 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
             Action.MANAGE_WORKLOADS,
             Action.LOAD_DATA,
             Action.MANAGE_FEEDS,
+            Action.CONNECT_BILLS,
             Action.MANAGE_ANOMALIES,
             Action.LAUNCH,
         }
@@ -63,6 +64,7 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
         {
             Action.VIEW,
             Action.RUN_ADVICE,
+            Action.CONNECT_BILLS,
             Action.MANAGE_BUDGETS,
             Action.MANAGE_ANOMALIES,
             Action.APPROVE_SPEND,

@@ -11,7 +11,19 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.api.converters import IdConverter
 from apps.api.errors import missing
-from apps.api.views import accounts, advice, allocation, budgets, document, ingest, prices, spend, workloads
+from apps.api.views import (
+    accounts,
+    advice,
+    allocation,
+    bill_tables,
+    budgets,
+    document,
+    focus,
+    ingest,
+    prices,
+    spend,
+    workloads,
+)
 
 register_converter(IdConverter, "id")
 
@@ -41,10 +53,22 @@ advice_urls = [
 spend_urls = [
     path("spend", spend.Spend.as_view(), name="spend"),
     path("spend/compare", spend.SpendComparison.as_view(), name="spend-compare"),
+    path("exports/focus", focus.FocusExport.as_view(), name="export-focus"),
     path("spend/tags", allocation.TagHygiene.as_view(), name="spend-tags"),
     path("allocation/rules", allocation.Rules.as_view(), name="allocation-rules"),
     path("allocation/rules/<id:rule_id>", allocation.OneRule.as_view(), name="allocation-rule"),
     path("allocation/dry-run", allocation.Trial.as_view(), name="allocation-dry-run"),
+]
+bill_tables_urls = [
+    path("rates", bill_tables.Rates.as_view(), name="rates"),
+    path("rates/import", bill_tables.ImportRates.as_view(), name="rates-import"),
+    path("rates/<id:rate_id>", bill_tables.OneRate.as_view(), name="rate"),
+    path("exchange-rates", bill_tables.ExchangeRates.as_view(), name="exchange-rates"),
+    path("exchange-rates/import", bill_tables.ImportExchangeRates.as_view(), name="exchange-rates-import"),
+    path("exchange-rates/convert", bill_tables.ConvertAmount.as_view(), name="exchange-rates-convert"),
+    path("exchange-rates/<id:rate_id>", bill_tables.OneExchangeRate.as_view(), name="exchange-rate"),
+    path("account-names", bill_tables.AccountNames.as_view(), name="account-names"),
+    path("account-names/import", bill_tables.ImportAccountNames.as_view(), name="account-names-import"),
 ]
 budgets_urls = [
     path("forecast", budgets.Forecast.as_view(), name="forecast"),
@@ -76,6 +100,7 @@ urlpatterns: list[URLPattern] = [
     *prices_urls,
     *advice_urls,
     *spend_urls,
+    *bill_tables_urls,
     *budgets_urls,
     *workloads_urls,
     *document_urls,

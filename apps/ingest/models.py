@@ -267,8 +267,8 @@ class FetchState(models.TextChoices):
 class FeedDelivery(models.Model):
     """One billing period of one export as a feed of bills saw it last.
 
-    `etag` is that of the manifest seen, `loaded_etag` that of the one whose files are in the lake: they differ
-    while a newer delivery waits.
+    `etag` is that of the manifest seen, `loaded_etag` that of the one whose files are in the lake: they
+    differ while a newer delivery waits.
     """
 
     feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="deliveries")

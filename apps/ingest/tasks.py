@@ -64,3 +64,11 @@ def feeds_collect_due() -> None:
 def feed_collect(feed_id: int) -> None:
     """Collect one feed; harmless when it runs twice."""
     collecting.feed_collect(feed=Feed.objects.get(pk=feed_id), now=live.database_now())
+
+
+def feed_collect_hand_out(feed_id: int) -> None:
+    """Have a feed collected now; with the broker out of reach beat does it at its next turn."""
+    try:
+        feed_collect.delay(feed_id)
+    except OperationalError as error:
+        log.warning("feed_not_handed_out", feed=feed_id, error=str(error))

@@ -39,4 +39,9 @@ class ExchangeRate(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"1 {self.base} = {self.rate.normalize():f} {self.quote} ({self.on})"
+        return f"1 {self.base} = {self.rate_text} {self.quote} ({self.on})"
+
+    @property
+    def rate_text(self) -> str:
+        """The rate without needless zeros."""
+        return format(self.rate.normalize(), "f")

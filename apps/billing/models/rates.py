@@ -58,9 +58,15 @@ class NegotiatedRateRow(models.Model):
 
     def __str__(self) -> str:
         what = self.sku or self.service or self.provider
-        off = (
-            f"-{self.percent.normalize():f} %"
-            if self.percent is not None
-            else f"{self.price} {self.currency}"
-        )
+        off = f"{self.price_text} {self.currency}" if self.percent is None else f"-{self.percent_text} %"
         return f"{what} {off} ({self.source})"
+
+    @property
+    def percent_text(self) -> str:
+        """The percentage without needless zeros; "" where the row is a price."""
+        return "" if self.percent is None else format(self.percent.normalize(), "f")
+
+    @property
+    def price_text(self) -> str:
+        """The price without needless zeros; "" where the row is a percentage."""
+        return "" if self.price is None else format(self.price.normalize(), "f")

@@ -22,8 +22,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.roles import Action, allowed
 from apps.accounts.services.audit import audit_record
+from apps.dashboard import connect, freshness
 from apps.dashboard import format as fmt
-from apps.dashboard import freshness
 from apps.dashboard.data import RegionKnown, quality_flags, regions_known
 from apps.dashboard.forms import FeedForm, PathForm, UploadForm
 from apps.dashboard.words import lang
@@ -81,6 +81,8 @@ def _page(request: HttpRequest, status: int = 200, **forms: Any) -> HttpResponse
     now = datetime.now(UTC)
     context = {
         "page": "data",
+        "tab": "data",
+        "tabs": connect.tabs(),
         "regions": regions,
         "flags": flags[:FLAGS_SHOWN],
         "flag_count": len(flags),

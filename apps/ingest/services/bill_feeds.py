@@ -39,12 +39,19 @@ from apps.ingest.models import (
     RunState,
 )
 from finops.providers.aws import cost_explorer
-from finops.providers.aws.bill_bucket import BillBucket, BillObject, BillPlace, FoundDelivery
+from finops.providers.aws.bill_bucket import (
+    BUCKET,
+    PREFIX,
+    BillBucket,
+    BillObject,
+    BillPlace,
+    FoundDelivery,
+)
 from finops.providers.aws.bill_setup import ACCOUNT, EXTERNAL_ID, PRINCIPAL, REGION
 from finops.providers.aws.bills_cost_explorer import NAME as COST_EXPLORER_KIND
 from finops.providers.aws.fetching import Limits, check_sizes, fetch, is_fetched, target_of
 from finops.providers.aws.session import Access
-from finops.providers.base import PermanentError, ProviderError, TransientError
+from finops.providers.base import ProviderError, TransientError
 
 PROVIDER = "aws"
 # AWS writes exports up to three times a day; asking more often costs list requests and finds nothing.
@@ -69,10 +76,10 @@ def bill_feed_create(
     """A feed of bills; it is due at once. Raises ValidationError by field, IntegrityError for a used name."""
     bucket, prefix = bucket.strip(), prefix.strip().strip("/")
     errors: dict[str, str] = {}
-    try:
-        BillPlace(bucket, prefix, region)
-    except PermanentError as error:
-        errors["prefix" if "prefix" in str(error) else "bucket"] = str(error)
+    if not BUCKET.fullmatch(bucket):
+        errors["bucket"] = _("Not the name of a bucket: 3 to 63 of a-z, 0-9, dots and hyphens.")
+    if not PREFIX.fullmatch(prefix):
+        errors["prefix"] = _("Letters, digits and ! - _ . ( ) / = +, no slash at its ends.")
     if not REGION.fullmatch(region):
         errors["region"] = _("Not a region, for example us-east-1.")
     if role_arn and (ACCOUNT.fullmatch(role_arn) or not PRINCIPAL.fullmatch(role_arn)):
