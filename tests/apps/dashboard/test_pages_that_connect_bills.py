@@ -28,7 +28,8 @@ SETUP = (
 )
 FEED = {
     "name": "bills", "bucket": "acme-bills", "prefix": "offpeak", "region": "us-east-1",
-    "external_id": "abc123", "role_arn": "arn:aws:iam::111122223333:role/offpeak-bills", "account": "111122223333",
+    "external_id": "abc123", "role_arn": "arn:aws:iam::111122223333:role/offpeak-bills",
+    "account": "111122223333",
 }  # fmt: skip
 RATE = {"provider": "aws", "percent": "12.5", "valid_from": "2026-01-01", "source": "EDP 2026"}
 
