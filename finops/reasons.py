@@ -195,11 +195,6 @@ SENTENCES = (
     gettext_noop("not a time of day (HH:MM, 00:00 to 24:00): %(text)s"),
     gettext_noop("unknown time zone: %(text)s; write it like Europe/Berlin"),
     gettext_noop("not weekdays: %(text)s"),
-    gettext_noop("the database could not go on (%(detail)s); nothing was stored"),
-    gettext_noop(
-        "The database was lost during the import of %(name)s (%(detail)s). An import is stored as"
-        " a whole or not at all: start it again when the database is back."
-    ),
 )
 
 _PLACE = re.compile(r"%\\\((\w+)\\\)s")
