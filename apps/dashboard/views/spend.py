@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from apps.accounts.access import access
@@ -258,7 +259,10 @@ def lines_page(request: HttpRequest) -> HttpResponse:
         "tabs": SPEND_TABS,
         "data_age": bill_age(organisation, datetime.now(UTC)),
         "filters": filters,
-        "heading": _("%(n)s lines make up [[%(amounts)s]].") % values,
+        "heading": ngettext(
+            "%(n)s line makes up [[%(amounts)s]].", "%(n)s lines make up [[%(amounts)s]].", found.count
+        )
+        % values,
         "period": spend_words.window_word(Window(filters.start, filters.end)),
         "basis": spend_words.BASIS_WORDS[filters.basis],
         "chips": [word for word, _address in _chips(filters, {})],

@@ -125,7 +125,7 @@ def test_exports_are_exact_and_no_text_runs(sign_in: SignIn, bills: None) -> Non
 
 def test_lines_name_delivery_file_and_row(sign_in: SignIn, bills: None) -> None:
     response = sign_in("viewer").get("/spend/lines/?where=service=Glue")
-    assert h1(response) == "1 lines make up $31.01."
+    assert h1(response) == "1 line makes up $31.01."
     text = response.content.decode()
     assert "arn:glue/1" in text
     assert "bill.csv, 1" in text
