@@ -31,6 +31,8 @@ from finops.text.sql import name, quote
 
 _HEAD_BYTES = 1 << 20
 _MAX_LINE_BYTES = 16 << 20
+# Files that were glued together by hand are small; larger ones are not looked through.
+_MIXED_MOST_BYTES = 64 << 20
 _DELIMITERS = ",;\t|"
 _PARQUET = b"PAR1"
 _GZIP, _ZSTD = b"\x1f\x8b", b"(\xb5/\xfd"
@@ -114,6 +116,8 @@ def open_bill_file(path: Path, folder: Path, limits: ArchiveLimits | None = None
         if compression == "unpack" or encoding != "utf-8":
             path, compression = _unpacked(path, opener, folder, limits), "none"
             mark = 0
+        if compression == "none":
+            path = _one_line_end(path, folder)
     except _BROKEN as error:
         raise UnreadableError(f"cut short or broken: {error}") from error
     if not start:
@@ -172,6 +176,18 @@ def _unpacked(path: Path, opener: Callable[[IO[bytes]], Any], folder: Path, limi
             size += len(chunk)
             _check_size(size, taken, limits)
             out.write(chunk)
+    return target
+
+
+def _one_line_end(path: Path, folder: Path) -> Path:
+    """The file, or a copy with LF where it mixes CR LF with LF: DuckDB reads one kind of line end only."""
+    if path.stat().st_size > _MIXED_MOST_BYTES:
+        return path
+    data = path.read_bytes()
+    if b"\r\n" not in data or data.count(b"\n") == data.count(b"\r\n"):
+        return path
+    target = folder / f"{uuid.uuid4().hex}.csv"
+    target.write_bytes(data.replace(b"\r\n", b"\n"))
     return target
 
 

@@ -20,7 +20,11 @@ PROVIDERS = {
     "tencent": ("Tencent Cloud", "Tencent"),
     "oci": ("Oracle", "Oracle Cloud", "Oracle Cloud Infrastructure", "OCI"),
 }
-_BLANK_MATTERS = {Kind.TEXT}
+_OURS = {
+    "x_line_item_id": "x_LineItemId",
+    "x_operating_system": "x_OperatingSystem",
+    "x_tenancy": "x_Tenancy",
+}
 
 
 class Focus(BillKind):
@@ -48,17 +52,24 @@ class Focus(BillKind):
             if given.has(column.focus):
                 columns[column.name] = _cell(given, column.focus, column.kind)
         columns["x_provider"] = _provider(given)
-        columns["x_net_cost"] = given.money("BilledCost")
-        columns["x_net_effective_cost"] = given.money("EffectiveCost")
+        # Files of our own carry our measures under `x_` names; any other file has the FOCUS ones only.
+        columns["x_net_cost"] = given.money("x_NetCost", "BilledCost")
+        columns["x_net_effective_cost"] = given.money("x_NetEffectiveCost", "EffectiveCost")
         columns["x_line_item_type"] = given.text("x_LineItemType", "ChargeCategory")
         columns["x_billing_entity"] = given.text("x_BillingEntity", "PublisherName", "InvoiceIssuerName")
         columns["x_usage_type"] = given.text("x_UsageType", "SkuMeter", "ChargeDescription")
         columns["x_operation"] = given.text("x_Operation")
-        columns["x_product_code"] = given.text("x_ServiceCode")
+        columns["x_product_code"] = given.text("x_ProductCode", "x_ServiceCode")
         columns["x_instance_type"] = given.text("x_InstanceType")
         usage = f"{given.text('ChargeCategory')} = 'Usage'"
         columns["x_quantity"] = f"CASE WHEN {usage} THEN {given.number('ConsumedQuantity')} END"
-        columns["x_unit"] = given.text("ConsumedUnit")
+        if given.has("x_Quantity"):
+            columns["x_quantity"] = given.number("x_Quantity")
+        columns["x_unit"] = given.text("x_Unit", "ConsumedUnit")
+        columns["x_normalized_quantity"] = given.number("x_NormalizedQuantity")
+        columns["x_cost_categories"] = given.mapping("x_CostCategories")
+        for ours, theirs in _OURS.items():
+            columns[ours] = given.text(theirs)
         for wanted in self.required.values():
             if wanted[0] not in {"EffectiveCost", "BilledCost"}:
                 given.reject_where(f"{given.text(*wanted)} IS NULL", wanted[0], "blank")
@@ -78,6 +89,8 @@ def _cell(given: Given, focus: str, kind: Kind) -> str:
 
 
 def _provider(given: Given) -> str:
+    if given.has("x_Provider"):
+        return f"coalesce({given.text('x_Provider')}, 'focus')"
     said = given.text("ProviderName", "ServiceProviderName", "HostProviderName")
     if said == "NULL":
         return "'focus'"
