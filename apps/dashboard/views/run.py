@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, cast
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import render
@@ -87,7 +87,7 @@ def run_answer(request: HttpRequest, *, save_form: SaveForm | None = None) -> Ht
         "known": known,
         "moment": moment,
         "example": not asked,
-        "zones": sorted(available_timezones()),
+        "zone_options": saved.zone_options(),
         **saved.context(request, form, save_form),
     }
     if not form.is_valid():
@@ -101,7 +101,27 @@ def run_answer(request: HttpRequest, *, save_form: SaveForm | None = None) -> Ht
     if request.GET.get("format") in ("csv", "grid"):
         return _csv(document, grid=request.GET["format"] == "grid")
     context["region"] = mark_safe(_answer(request, document, question, at, snapshots, moment, asked))  # noqa: S308
+    context["fields"] = mark_safe(_fields(request, context, snapshots))  # noqa: S308
     return render(request, "dashboard/run.html", context, status=422 if save_form else 200)
+
+
+def _fields(request: HttpRequest, context: dict[str, Any], snapshots: dict[str, int]) -> str:
+    """The form's HTML; thirty fields cost more than the rest of the page, and hold what the address says."""
+    row = context["opened"]
+    key = cache_key(
+        "run-fields",
+        snapshots,
+        lang(),
+        timezone.get_current_timezone_name(),
+        row.pk if row else "",
+        request.GET.urlencode(),
+    )
+    return kept(
+        key,
+        lambda: render_to_string("dashboard/run_fields.html", context, request=request),
+        CACHE_SECONDS,
+        str,
+    )
 
 
 def _example(request: HttpRequest, known: Choices) -> QueryDict:

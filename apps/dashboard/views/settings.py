@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -36,7 +35,7 @@ from apps.accounts.services.members import (
 from apps.dashboard.context import THEME_COOKIE
 from apps.dashboard.forms import InviteForm, KeyForm, ProfileForm
 from apps.dashboard.views.home import YEAR
-from apps.dashboard.words import joined
+from apps.dashboard.words import joined, zone_names
 
 AUDIT_A_PAGE = 50
 WORDS: dict[str, Any] = {scope.value: word for scope, word in SCOPE_WORDS.items()}
@@ -49,9 +48,10 @@ def _asked(request: HttpRequest) -> SignedInRequest:
 
 def _profile_form(request: HttpRequest, data: Any = None) -> ProfileForm:
     user = _asked(request).user
-    zones = sorted(z for z in zoneinfo.available_timezones() if "/" in z or z == "UTC")
     initial = {"name": user.name, "language": user.language, "time_zone": user.time_zone, "theme": user.theme}
-    return ProfileForm(data, initial=initial, languages=settings.LANGUAGES, zones=zones, themes=Theme.choices)
+    return ProfileForm(
+        data, initial=initial, languages=settings.LANGUAGES, zones=list(zone_names()), themes=Theme.choices
+    )
 
 
 @never_cache
