@@ -16,6 +16,7 @@ from apps.api.views import (
     advice,
     allocation,
     bill_tables,
+    bills,
     budgets,
     document,
     focus,
@@ -40,6 +41,12 @@ ingest_urls = [
     path("ingest/runs", ingest.Runs.as_view(), name="ingest-runs"),
     path("ingest/runs/<id:run_id>", ingest.Run.as_view(), name="ingest-run"),
     path("ingest/runs/<id:run_id>/rejections", ingest.Rejections.as_view(), name="ingest-rejections"),
+]
+bills_urls = [
+    path("bills", bills.LoadBill.as_view(), name="bills"),
+    path("bills/changes", bills.Changes.as_view(), name="bill-changes"),
+    path("bills/deliveries", bills.Deliveries.as_view(), name="deliveries"),
+    path("bills/deliveries/<id:delivery_id>", bills.OneDelivery.as_view(), name="delivery"),
 ]
 prices_urls = [
     path("prices", prices.Prices.as_view(), name="prices"),
@@ -97,6 +104,7 @@ document_urls = [
 urlpatterns: list[URLPattern] = [
     *accounts_urls,
     *ingest_urls,
+    *bills_urls,
     *prices_urls,
     *advice_urls,
     *spend_urls,

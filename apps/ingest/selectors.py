@@ -14,7 +14,15 @@ from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Organisation
 from apps.ingest.loaded import Choice, Loaded, read_loaded
-from apps.ingest.models import IngestRun, LoadedRegion, RejectedRow, RejectionKind, RunKind, RunState
+from apps.ingest.models import (
+    IngestRun,
+    LoadedRegion,
+    RejectedRow,
+    RejectionKind,
+    RunKind,
+    RunState,
+    RunSubject,
+)
 from finops.lake import SPOT_CHANGES, SPOT_KNOWN, Lake
 
 # A run waits longer only behind others or because its message is gone; handed out twice it is done once.
@@ -106,6 +114,11 @@ def _loaded(row: LoadedRegion) -> Loaded:
         row.known_to,
         tuple(Choice(*choice) for choice in row.choices),
     )
+
+
+def run_is_of_bills(run_id: int) -> bool:
+    """Whether a run brings in bills; else it brings in prices."""
+    return IngestRun.objects.filter(pk=run_id, subject=RunSubject.BILLS).exists()
 
 
 def runs_visible(*, organisation: Organisation) -> QuerySet[IngestRun]:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from apps.ingest import selectors, services
+from apps.ingest.bills.run import bill_run_execute
 from apps.ingest.models import Feed
 from apps.ingest.services import collecting, live
 from finops.providers.base import TransientError
@@ -18,7 +19,10 @@ log = structlog.get_logger(__name__)
 @shared_task(name="ingest.run_execute", acks_late=True)
 def ingest_run_execute(run_id: int) -> None:
     """Work off one waiting run; a second hand-out finds it begun and does nothing."""
-    services.ingest_run_execute(run_id=run_id)
+    if selectors.run_is_of_bills(run_id):
+        bill_run_execute(run_id=run_id)
+    else:
+        services.ingest_run_execute(run_id=run_id)
 
 
 def ingest_run_hand_out(run_id: int) -> None:

@@ -1,0 +1,253 @@
+"""Bills in by file, their deliveries with totals, and what changed between two of them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.access import check
+from apps.accounts.roles import Action, Scope
+from apps.accounts.services import audit_record
+from apps.api.endpoint import ApiView, Endpoint, Refused, UploadView, found_or_404, page_of
+from apps.api.strict import CommaListField, PageQuery, StrictQuery, StrictSerializer, UtcDateTimeField
+from apps.api.views.ingest import RunAnswer
+from apps.billing.models import BillReport, Delivery, DeliveryState
+from apps.billing.selectors.deliveries import (
+    CHANGE_DIMENSIONS,
+    DEFAULT_CHANGES,
+    deliveries_current,
+    deliveries_visible,
+    newest_period,
+)
+from apps.billing.selectors.delivery_documents import changes_document, delivery_document
+from apps.ingest.bills.kinds import AUTO, NAMES
+from apps.ingest.bills.run import BillOptions, bill_run_create
+from apps.ingest.models import RunKind
+from apps.ingest.services import PathRefusedError, import_path_resolve, upload_store
+from apps.ingest.tasks import ingest_run_hand_out
+from finops.frames.focus import BASES
+
+
+class LoadBillBody(StrictSerializer):
+    """A file (multipart) or a path on the server (JSON), and what the file itself does not say."""
+
+    file = serializers.FileField(required=False, help_text="CSV or Parquet; plain or packed.")
+    path = serializers.CharField(
+        required=False, max_length=1000, help_text="Below a folder of IMPORT_ROOTS; needs load_path."
+    )
+    kind = serializers.ChoiceField(choices=NAMES, default=AUTO)
+    report = serializers.CharField(required=False, max_length=300, default="", allow_blank=True)
+    delivered_at = UtcDateTimeField(
+        required=False, help_text="Orders deliveries; default: the time of the file."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Exactly one of file and path."""
+        if ("file" in attrs) == ("path" in attrs):
+            raise serializers.ValidationError(_("Send either a file or a path."))
+        return attrs
+
+
+class LoadBill(UploadView):
+    """The door for bills."""
+
+    tag = "bills"
+    endpoints = {
+        "POST": Endpoint(
+            summary="Load a bill from an upload or from a path on the server",
+            description="Answers at once with the waiting run; its progress is at /ingest/runs/{id}, what "
+            "came of it at /bills/deliveries.",
+            action=Action.LOAD_DATA,
+            scope=Scope.WRITE_BILLS,
+            body=LoadBillBody,
+            answer=RunAnswer,
+            status=202,
+        )
+    }
+
+    def post(self, request: Request) -> Response:
+        """The waiting run; a worker takes it up."""
+        try:
+            source, location, kind = self._source()
+        except PathRefusedError as error:
+            raise Refused(str(error), code="input_refused") from None
+        options = BillOptions(self.body["kind"], self.body["report"], self.body.get("delivered_at"))
+        with transaction.atomic():
+            run = bill_run_create(
+                paths=[location],
+                source=source,
+                kind=kind,
+                options=options,
+                organisation=self.organisation,
+                user=self.membership.user if self.membership else None,
+            )
+            audit_record(
+                organisation=self.organisation,
+                actor=self.actor,
+                action="bills.load",
+                target=run,
+                after={"source": source, "kind": kind},
+            )
+            transaction.on_commit(lambda: ingest_run_hand_out(run.pk))
+        return self.answer(run)
+
+    def _source(self) -> tuple[str, str, RunKind]:
+        """What to show, what to read, and its kind. Raises PathRefusedError and NotAllowed."""
+        if (file := self.body.get("file")) is not None:
+            shown, location = upload_store(name=file.name, chunks=file.chunks())
+            return shown, location, RunKind.UPLOAD
+        # A path of the server is for people who run it; a key has no role that could hold this.
+        check(self.membership, Action.LOAD_PATH)
+        path = self.body["path"]
+        return path, import_path_resolve(path), RunKind.FILES
+
+
+class DeliveryQuery(PageQuery):
+    """Filters of the list."""
+
+    state = serializers.ChoiceField(choices=DeliveryState.choices, required=False)
+    billing_period = serializers.RegexField(r"^\d{4}-(0[1-9]|1[0-2])$", required=False, help_text="2026-03")
+    provider = serializers.CharField(required=False, max_length=40)
+
+
+class ReportAnswer(serializers.ModelSerializer[BillReport]):
+    """What a delivery is one of."""
+
+    class Meta:
+        model = BillReport
+        fields = ["id", "provider", "payer", "name", "kind"]
+
+
+class DeliveryAnswer(serializers.ModelSerializer[Delivery]):
+    """One delivery in the list; the one at its own address says more."""
+
+    report = ReportAnswer()
+    billing_period = serializers.DateField(format="%Y-%m", help_text="Month.")
+    state = serializers.ChoiceField(choices=DeliveryState.choices)
+    delivered_at = UtcDateTimeField()
+    loaded_at = UtcDateTimeField()
+    totals = serializers.DictField(help_text="Per currency: billed, amortised, net, list; null is not told.")
+    reconciled = serializers.BooleanField(allow_null=True, help_text="Null where no total was given.")
+    difference = serializers.DictField(allow_null=True, help_text="Billed less expected, per currency.")
+
+    class Meta:
+        model = Delivery
+        fields = [
+            "id",
+            "report",
+            "billing_period",
+            "kind",
+            "state",
+            "final",
+            "stopgap",
+            "delivered_at",
+            "loaded_at",
+            "rows_read",
+            "stored",
+            "rejected",
+            "totals",
+            "reconciled",
+            "difference",
+        ]
+
+
+class Deliveries(ApiView):
+    """Every delivery that the organisation may see."""
+
+    tag = "bills"
+    endpoints = {
+        "GET": Endpoint(
+            summary="List deliveries of bills, newest month first",
+            action=Action.VIEW,
+            scope=Scope.READ_BILLS,
+            query=DeliveryQuery,
+            answer=page_of(DeliveryAnswer),
+        )
+    }
+
+    def get(self, request: Request) -> Response:
+        """One page of deliveries."""
+        rows = deliveries_visible(organisation=self.organisation)
+        if "state" in self.query:
+            rows = rows.filter(state=self.query["state"])
+        if "provider" in self.query:
+            rows = rows.filter(report__provider=self.query["provider"])
+        if "billing_period" in self.query:
+            rows = rows.filter(billing_period=f"{self.query['billing_period']}-01")
+        return self.page(rows.order_by("-billing_period", "report_id", "-delivered_at", "-pk"))
+
+
+class OneDelivery(ApiView):
+    """One delivery."""
+
+    tag = "bills"
+    endpoints = {
+        "GET": Endpoint(
+            summary="Read a delivery: files, totals, totals by line item type, notes, columns",
+            action=Action.VIEW,
+            scope=Scope.READ_BILLS,
+            answer=OpenApiTypes.OBJECT,
+        )
+    }
+
+    def get(self, request: Request, delivery_id: int) -> Response:
+        """As import_bill prints it."""
+        rows = deliveries_visible(organisation=self.organisation)
+        return self.answer(delivery_document(found_or_404(rows, pk=delivery_id)))
+
+
+class ChangesQuery(StrictQuery):
+    """A month, or two deliveries."""
+
+    billing_period = serializers.RegexField(
+        r"^\d{4}-(0[1-9]|1[0-2])$", required=False, help_text="2026-03; default: the newest there is."
+    )
+    after = serializers.IntegerField(required=False, min_value=1, max_value=2**62, help_text="A delivery.")
+    before = serializers.IntegerField(
+        required=False, min_value=1, max_value=2**62, help_text="Default: the one that it replaced."
+    )
+    by = CommaListField(child=serializers.ChoiceField(choices=CHANGE_DIMENSIONS), required=False)
+    basis = serializers.ChoiceField(choices=list(BASES), default="billed")
+
+
+class Changes(ApiView):
+    """What differs between two deliveries."""
+
+    tag = "bills"
+    endpoints = {
+        "GET": Endpoint(
+            summary="What changed in a billing period between two deliveries",
+            description='By service and charge category; "absent" for a part that was not there.',
+            action=Action.VIEW,
+            scope=Scope.READ_BILLS,
+            query=ChangesQuery,
+            answer=OpenApiTypes.OBJECT,
+        )
+    }
+
+    def get(self, request: Request) -> Response:
+        """As bill_changes prints it."""
+        visible = deliveries_visible(organisation=self.organisation)
+        before = None
+        if "after" in self.query:
+            after = [found_or_404(visible, pk=self.query["after"])]
+            if "before" in self.query:
+                before = found_or_404(visible, pk=self.query["before"])
+        else:
+            told = self.query.get("billing_period")
+            newest = newest_period(organisation=self.organisation)
+            period = date.fromisoformat(f"{told}-01") if told else newest
+            rows = deliveries_current(organisation=self.organisation, start=period)
+            rows = rows.filter(billing_period__lte=period or date.min)
+            after = list(rows.order_by("report__pk"))
+        by = [name for name in CHANGE_DIMENSIONS if name in self.query.get("by", ())] or DEFAULT_CHANGES
+        found = changes_document(after, before=before, by=by, basis=self.query["basis"], now=timezone.now())
+        return self.answer(found)
