@@ -48,7 +48,7 @@ from apps.dashboard.words import lang
 from finops.engine.spend import Window, month_start, next_month
 
 CACHE_SECONDS = 3600
-LINES_A_PAGE = 100
+LINES_A_PAGE = 50
 MOST_GAPS = 4
 
 
