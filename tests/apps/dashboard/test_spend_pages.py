@@ -74,6 +74,7 @@ def test_the_sentence_has_the_number_and_the_open_month_says_so(sign_in: SignIn,
     for shown in ("31.01", "10.01", "5.00", "46.02"):
         assert f">{shown}<" in text
     assert "Bill to 18 Nov 2018" in text
+    assert 'href="/spend/focus/?from=2018-11-01&amp;to=2018-12-01"' in text
 
 
 def test_a_filter_stays_in_the_address_and_can_be_taken_off(sign_in: SignIn, bills: None) -> None:
