@@ -9,6 +9,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from apps.accounts.models import Membership
+from apps.accounts.roles import Action, allowed
 from apps.billing.models import Delivery
 from apps.dashboard import format as fmt
 from apps.dashboard.tabs import Tab
@@ -28,15 +30,18 @@ class Step:
     anchor: str = ""
 
 
-def tabs() -> tuple[Tab, ...]:
-    """Pages under Data that belong to bills."""
-    return (
+def tabs(membership: Membership | None) -> list[Tab]:
+    """Pages under Data; negotiated rates only for who may see them."""
+    pages = [
         Tab("data", _("Data")),
         Tab("bills-connect", _("Connect a bill")),
         Tab("account-names", _("Account names")),
         Tab("negotiated-rates", _("Negotiated rates")),
         Tab("exchange-rates", _("Exchange rates")),
-    )
+    ]
+    if not allowed(membership, Action.MANAGE_BUDGETS):
+        pages = [tab for tab in pages if tab.page != "negotiated-rates"]
+    return pages
 
 
 def steps_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import UTC, datetime, time
 from typing import Any
 
 from django.contrib import messages
@@ -31,6 +32,7 @@ from apps.dashboard import connect
 from apps.dashboard import format as fmt
 from apps.dashboard.forms_bills import ExchangeForm, RateForm, TableForm
 from apps.dashboard.views.connect import asked
+from apps.dashboard.words import lang
 from apps.ingest.models import Feed, FeedKind
 from apps.ingest.services.names import names_from_feed
 from finops.providers.base import ProviderError
@@ -64,7 +66,7 @@ def _context(request: HttpRequest, tab: str, action: Action, rows: Any, **more: 
     return {
         "page": "data",
         "tab": tab,
-        "tabs": connect.tabs(),
+        "tabs": connect.tabs(asked(request).membership),
         "may": may,
         "refusal": "" if may else refusal(action, asked(request).organisation),
         "rows": Paginator(rows, ROWS_A_PAGE).get_page(request.GET.get("p")),
@@ -245,7 +247,10 @@ def _exchange(request: HttpRequest, status: int = 200, **more: Any) -> HttpRespo
         ngettext(
             "[[%(n)s]] exchange rate, of %(day)s.", "[[%(n)s]] exchange rates, the newest of %(day)s.", count
         )
-        % {"n": fmt.number(count), "day": newest.on.isoformat()}
+        % {
+            "n": fmt.number(count),
+            "day": fmt.day(datetime.combine(newest.on, time(), UTC), UTC, lang(), year=True),
+        }
         if newest
         else _("No exchange rate: currencies stay apart.")
     )

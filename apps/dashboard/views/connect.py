@@ -87,7 +87,7 @@ def _page(
     context = {
         "page": "data",
         "tab": "bills-connect",
-        "tabs": connect.tabs(),
+        "tabs": connect.tabs(membership),
         "heading": connect.heading_of(steps, current),
         "steps": steps,
         "feeds": feeds,

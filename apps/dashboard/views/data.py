@@ -82,7 +82,7 @@ def _page(request: HttpRequest, status: int = 200, **forms: Any) -> HttpResponse
     context = {
         "page": "data",
         "tab": "data",
-        "tabs": connect.tabs(),
+        "tabs": connect.tabs(membership),
         "regions": regions,
         "flags": flags[:FLAGS_SHOWN],
         "flag_count": len(flags),

@@ -259,7 +259,7 @@ def test_exchange_rates_are_entered_corrected_loaded_and_taken_out(sign_in: Sign
     assert h1(client.get("/data/exchange/")) == "No exchange rate: currencies stay apart."
     client.post("/data/exchange/enter/", {**given, "both_ways": "on"})
     assert client.post("/data/exchange/enter/", {**given, "rate": "7,2"}).status_code == 422
-    assert h1(client.get("/data/exchange/")) == "1 exchange rate, of 2026-05-31."
+    assert h1(client.get("/data/exchange/")) == "1 exchange rate, of 31 May 2026."
     assert rows_of(client.get("/data/exchange/?format=csv"))[1] == [
         "2026-05-31", "USD", "CNY", "7.2", "yes", "bank",
     ]  # fmt: skip
