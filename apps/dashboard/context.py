@@ -28,6 +28,7 @@ class NavItem(NamedTuple):
 # Only pages that exist; a later page adds its line.
 NAV: tuple[tuple[NavItem, ...], ...] = (
     (
+        NavItem("overview", "overview", _("Overview")),
         NavItem("spend", "spend", _("Spend")),
         NavItem("market", "market", _("Market")),
         NavItem("run", "run", _("Run")),

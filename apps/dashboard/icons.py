@@ -6,6 +6,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 PATHS: dict[str, str] = {
+    "overview": '<path d="M2 7.5 8 2.5l6 5"/><path d="M3.75 6.25V13.5h8.5V6.25"/>',
     "market": '<path d="M1.75 11.5 5.5 7.5l2.75 2.5 6-6"/><path d="M10.75 4h3.5v3.5"/>',
     "spend": '<path d="M2 14h12"/><path d="M4 11.5V8M8 11.5v-8M12 11.5V6"/>',
     "run": '<circle cx="8" cy="8" r="6.25"/><path d="M8 4.5V8l2.25 1.75"/>',

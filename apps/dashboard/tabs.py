@@ -16,6 +16,8 @@ class Tab(NamedTuple):
 
 SPEND_TABS: tuple[Tab, ...] = (
     Tab("spend", _("Explorer")),
+    Tab("budgets", _("Budgets")),
+    Tab("anomalies", _("Anomalies")),
     Tab("allocation", _("Allocation")),
     Tab("spend-changes", _("Changes")),
     Tab("spend-tags", _("Tags")),

@@ -4,13 +4,16 @@ from django.urls import URLPattern, path
 
 from apps.dashboard.views import (
     allocation,
+    anomalies,
     bill_changes,
     bill_tables,
+    budgets,
     connect,
     data,
     focus,
     home,
     market,
+    overview,
     run,
     settings,
     spend,
@@ -21,6 +24,14 @@ from apps.dashboard.views import (
 app_name = "dashboard"
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
+    path("overview/", overview.overview_page, name="overview"),
+    path("spend/budgets/", budgets.budgets_page, name="budgets"),
+    path("spend/budgets/keep/", budgets.budget_keep, name="budget-keep"),
+    path("spend/budgets/<int:budget_id>/remove/", budgets.budget_drop, name="budget-remove"),
+    path("spend/anomalies/", anomalies.anomalies_page, name="anomalies"),
+    path("spend/anomalies/<int:anomaly_id>/snooze/", anomalies.snooze, name="anomaly-snooze"),
+    path("spend/anomalies/<int:anomaly_id>/close/", anomalies.close, name="anomaly-close"),
+    path("spend/anomalies/<int:anomaly_id>/reopen/", anomalies.reopen, name="anomaly-reopen"),
     path("spend/", spend.spend_page, name="spend"),
     path("spend/allocation/", allocation.allocation_page, name="allocation"),
     path("spend/allocation/try/", allocation.rule_try, name="allocation-try"),

@@ -70,7 +70,7 @@ def visit(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
             page.fill("[name=login]", DEMO_EMAIL)
             page.fill("[name=password]", PASSWORD)
             page.click("button.primary")
-            page.wait_for_url("**/market/")
+            page.wait_for_url("**/overview/")
             state.append(context.storage_state())
         context.add_cookies([{"name": "django_language", "value": language, "url": site}])
         page.goto(site + address)

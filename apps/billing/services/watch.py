@@ -29,7 +29,7 @@ from apps.billing.selectors.bill_days import (
 from apps.billing.selectors.budget_standing import BudgetAnswer, budget_answers
 from apps.billing.selectors.forecast import money_text
 from apps.billing.services.anomalies import anomalies_refresh
-from finops.engine.budget import Crossing
+from finops.engine.budget import Crossing, Measure
 from finops.lake import BILL_DAILY, BILL_LINES, facts
 
 log = structlog.get_logger(__name__)
@@ -91,8 +91,11 @@ def budgets_alert(*, organisation: Organisation, now: datetime, snapshots: Mappi
     """Raise an alert for each threshold that is reached and has none in its period; how many are new."""
     raised = 0
     for found in budget_answers(organisation, at=now, snapshots=snapshots):
+        complete = found.found is not None and found.found.result.verdict == "complete"
         for crossing in found.standing.crossings if found.standing is not None else ():
-            raised += _raise(found, crossing, now)
+            # Of a period that is over there is nothing left to forecast: its cost says it.
+            if not (complete and crossing.threshold.measure is Measure.FORECAST):
+                raised += _raise(found, crossing, now)
     return raised
 
 

@@ -19,8 +19,8 @@ YEAR = 365 * 24 * 3600
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """Market answers the first question: what does it cost, and does the hour matter."""
-    return redirect("dashboard:market")
+    """Overview is the start page: what the month costs, or what to do before there is a bill."""
+    return redirect("dashboard:overview")
 
 
 def safe_next(request: HttpRequest, default: str) -> str:

@@ -48,8 +48,8 @@ def test_an_expired_session_sends_the_whole_page_to_the_sign_in(client: Client, 
     assert (response.status_code, response["HX-Redirect"]) == (401, "/accounts/login/")
 
 
-def test_the_first_page_is_the_market(sign_in: SignIn) -> None:
-    assert sign_in("viewer").get("/")["Location"] == "/market/"
+def test_the_first_page_is_the_overview(sign_in: SignIn) -> None:
+    assert sign_in("viewer").get("/")["Location"] == "/overview/"
 
 
 @pytest.mark.parametrize(
