@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
-# Quotients end here: ten digits more than a bill line holds.
-_EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
+# Two stored numbers of 38 digits give at most 76; quotients end ten places after a bill line.
+_EXACT = Context(prec=120, rounding=ROUND_HALF_EVEN)
 _SCALE = Decimal(1).scaleb(-28)
 MAX_AGE_DAYS = 31
 

@@ -23,7 +23,7 @@ from datetime import date
 from decimal import Context, Decimal
 from functools import cache
 
-_EXACT = Context(prec=60)
+_EXACT = Context(prec=120)
 SPOT = "spot"
 ON_DEMAND = "on-demand"
 

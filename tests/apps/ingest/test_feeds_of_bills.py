@@ -336,6 +336,8 @@ def test_the_commands_set_up_collect_and_check(aws: FakeAws) -> None:
             "error": None,
         }
     ]
+    aws.answers["ListAccounts"] = [{"Accounts": [{"Id": "444455556666", "Name": "Lab"}]}]
+    assert verb("name_accounts", "bills") == (0, {"new": 1, "renamed": 0, "same": 0, "kept": 0})
     aws.always["ListObjectsV2"] = Fault(403, "AccessDenied", "no")
     code, checked = verb("check_permissions", *words)
     assert (code, checked["actions"][0]["verdict"]) == (1, "denied")

@@ -76,3 +76,9 @@ def test_the_newest_rate_at_or_before_the_day_is_taken(offsets: list[int]) -> No
     else:
         with pytest.raises(NoRateError):
             rate_on(rates, base="USD", quote="CNY", on=DAY)
+
+
+def test_the_largest_amount_at_the_smallest_rate_is_still_a_number() -> None:
+    tiny = Rate("USD", "CNY", DAY, Decimal("0.000000000000000001"), "x", both_ways=True)
+    most = Decimal("9" * 20)
+    assert convert(most, "CNY", "USD", on=DAY, rates=[tiny]).amount == most * 10**18
