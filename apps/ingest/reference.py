@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass
-class _Delivery:
+class Delivery:
     """Everything that one path said."""
 
     placed: list[Placed] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _Delivery:
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class Outcome:
     stored: int
     duplicates: int
     series: int
@@ -75,7 +75,7 @@ def list_prices_import(
     progress: Progress = lambda _message: None,
 ) -> IngestRun:
     """On-demand list prices of a path; `listed_on` dates tables that carry no date of their own."""
-    return _run(
+    return run_import(
         lambda name, data: list_prices_of(name, data, listed_on=listed_on),
         _store_list_prices,
         what="list-prices",
@@ -94,7 +94,7 @@ def instance_types_import(
     progress: Progress = lambda _message: None,
 ) -> IngestRun:
     """Instance type facts of a path with answers of `describe-instance-types`."""
-    return _run(
+    return run_import(
         instance_types_of,
         _store_instance_types,
         what="instance-types",
@@ -114,7 +114,7 @@ def interruption_import(
     progress: Progress = lambda _message: None,
 ) -> IngestRun:
     """Interruption bands of a path with files of the Spot Advisor; `as_of` is their date of publication."""
-    return _run(
+    return run_import(
         lambda name, data: interruption_of(name, data, as_of=as_of),
         _store_bands,
         what="interruption",
@@ -125,8 +125,8 @@ def interruption_import(
     )
 
 
-def _gather(path: str, read: Callable[[str, bytes], Reading[Any]], progress: Progress) -> _Delivery:
-    delivery = _Delivery()
+def _gather(path: str, read: Callable[[str, bytes], Reading[Any]], progress: Progress) -> Delivery:
+    delivery = Delivery()
     try:
         walk = Walk(path)
         for entry in walk.entries():
@@ -153,10 +153,10 @@ def _read(entry: Entry, read: Callable[[str, bytes], Reading[Any]]) -> Reading[A
     return read(entry.name, data)
 
 
-def _store_list_prices(delivery: _Delivery, source: str) -> _Outcome:
+def _store_list_prices(delivery: Delivery, source: str) -> Outcome:
     result = list_prices_store(rows=delivery.placed, source=source)
     dates = [item.value.key.effective_from for item in delivery.placed]
-    return _Outcome(
+    return Outcome(
         stored=result.stored,
         duplicates=result.duplicates,
         series=result.keys,
@@ -166,9 +166,9 @@ def _store_list_prices(delivery: _Delivery, source: str) -> _Outcome:
     )
 
 
-def _store_instance_types(delivery: _Delivery, source: str) -> _Outcome:
+def _store_instance_types(delivery: Delivery, source: str) -> Outcome:
     stored = instance_types_store(facts=[item.value for item in delivery.placed], source=source)
-    return _Outcome(
+    return Outcome(
         stored=stored.new + stored.changed,
         duplicates=stored.same,
         replaced=stored.changed,
@@ -176,10 +176,10 @@ def _store_instance_types(delivery: _Delivery, source: str) -> _Outcome:
     )
 
 
-def _store_bands(delivery: _Delivery, source: str) -> _Outcome:
+def _store_bands(delivery: Delivery, source: str) -> Outcome:
     result = interruption_bands_store(rows=delivery.placed, source=source)
     days = [datetime.combine(item.value.as_of, clock.min, UTC) for item in delivery.placed]
-    return _Outcome(
+    return Outcome(
         stored=result.stored,
         duplicates=result.duplicates,
         series=result.keys,
@@ -190,9 +190,9 @@ def _store_bands(delivery: _Delivery, source: str) -> _Outcome:
 
 
 @transaction.atomic
-def _run(
+def run_import(
     read: Callable[[str, bytes], Reading[Any]],
-    store: Callable[[_Delivery, str], _Outcome],
+    store: Callable[[Delivery, str], Outcome],
     *,
     what: str,
     path: str,

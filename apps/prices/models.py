@@ -84,3 +84,42 @@ class InterruptionBand(models.Model):
 
     def __str__(self) -> str:
         return f"{self.instance_type} {self.region} {self.label}"
+
+
+class ReservedPrice(models.Model):
+    """One term of one dated list: paid once and hourly, per instance."""
+
+    provider = models.CharField(_("provider"), max_length=20)
+    region = models.CharField(_("region"), max_length=40)
+    instance_type = models.CharField(_("instance type"), max_length=60)
+    operating_system = models.CharField(_("operating system"), max_length=30)
+    licence = models.CharField(_("licence"), max_length=20)
+    tenancy = models.CharField(_("tenancy"), max_length=20)
+    offering_class = models.CharField(_("class"), max_length=20)
+    payment = models.CharField(_("payment"), max_length=20)
+    term_months = models.PositiveSmallIntegerField(_("term in months"))
+    currency = models.CharField(_("currency"), max_length=3)
+    effective_from = models.DateTimeField(_("list of"))
+    fixed = models.DecimalField(_("paid once"), max_digits=18, decimal_places=6)
+    hourly = models.DecimalField(_("paid hourly"), max_digits=18, decimal_places=10)
+    source = models.CharField(_("source"), max_length=1000)
+
+    class Meta:
+        ordering = ["provider", "region", "instance_type", "effective_from"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    "provider", "region", "operating_system", "licence", "tenancy", "instance_type",
+                    "offering_class", "payment", "term_months", "currency", "effective_from",
+                ],
+                name="reserved_price_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(fixed__gte=0, hourly__gte=0) & (Q(fixed__gt=0) | Q(hourly__gt=0)),
+                name="reserved_price_is_a_price",
+            ),
+            models.CheckConstraint(condition=~Q(currency=""), name="reserved_price_has_currency"),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.instance_type} {self.region} {self.term_months} {self.payment}"

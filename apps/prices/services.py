@@ -24,6 +24,7 @@ from finops.frames.instance_types import InstanceTypeFacts
 from finops.frames.interruption import InterruptionBand
 from finops.frames.list_prices import SHARED, ListPrice, ListPriceKey
 from finops.frames.products import operating_system, usual_licence
+from finops.frames.reserved_terms import ReservedTermKey
 from finops.providers.aws.interruption import band_of_label
 
 # "list" in ASCII: two imports of list prices or bands take turns, so ids grow in the order of commits.
@@ -78,6 +79,31 @@ def list_prices_store(*, rows: Sequence[Placed], source: str) -> StoreResult:
         ),
         value_columns=(("price", "numeric(18,10)"),),
         cells_of=_price_cells,
+        source=source,
+    )
+
+
+def reserved_terms_store(*, rows: Sequence[Placed], source: str) -> StoreResult:
+    """Store `ReservedTerm` rows; runs in the caller's transaction or its own."""
+    return _store(
+        rows,
+        key_of=lambda term: term.key,
+        value_of=lambda term: (term.fixed, term.hourly),
+        words_of=lambda term: f"{term.fixed} and {term.hourly} an hour, {term.key.currency}",
+        table="prices_reservedprice",
+        key_columns=(
+            *((name, "text") for name in ReservedTermKey._fields[:8]),
+            ("term_months", "smallint"),
+            ("currency", "text"),
+            ("effective_from", "timestamptz"),
+        ),
+        value_columns=(("fixed", "numeric(18,6)"), ("hourly", "numeric(18,10)")),
+        cells_of=lambda term: (
+            *term.key[:10],
+            term.key.effective_from.isoformat(),
+            term.fixed,
+            term.hourly,
+        ),
         source=source,
     )
 

@@ -26,6 +26,7 @@ from apps.billing.models.budgets import (
     BudgetScope,
     BudgetThreshold,
 )
+from apps.billing.models.commitments import SeenOffer
 from apps.billing.models.deliveries import BillReport, Delivery, DeliveryPart, DeliveryState
 from apps.billing.models.exchange import ExchangeRate
 from apps.billing.models.rates import NegotiatedRateRow
@@ -57,5 +58,6 @@ __all__ = [
     "RuleKind",
     "RuleShare",
     "SavedView",
+    "SeenOffer",
     "SplitMethod",
 ]

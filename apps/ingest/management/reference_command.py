@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 from django.conf import settings
@@ -28,6 +28,21 @@ def iso_date(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError as error:
         raise ArgumentTypeError(_("not a date like 2019-04-05: %(text)s") % {"text": text}) from error
+
+
+def iso_instant(text: str) -> datetime:
+    """A time argument with an offset."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ArgumentTypeError(
+            _("not a time like 2020-03-06T09:00:00Z: %(text)s") % {"text": text}
+        ) from error
+    if found.tzinfo is None:
+        raise ArgumentTypeError(
+            _("add the offset, for example 2020-03-06T09:00:00Z: %(text)s") % {"text": text}
+        )
+    return found.astimezone(UTC)
 
 
 def reference_document(runs: list[IngestRun]) -> dict[str, Any]:

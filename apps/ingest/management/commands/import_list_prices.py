@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from apps.ingest.management.reference_command import ReferenceCommand, iso_date
 from apps.ingest.models import IngestRun
+from apps.ingest.offers import reserved_terms_import
 from apps.ingest.reference import list_prices_import
 
 
@@ -28,8 +29,16 @@ class Command(ReferenceCommand):
         )
 
     def runs(self, options: dict[str, Any], progress: Callable[[str], None]) -> list[IngestRun]:
-        """One run per path."""
-        return [
-            list_prices_import(path=path, listed_on=options["date"], progress=progress)
-            for path in options["paths"]
-        ]
+        """One run per path. Terms of reservations that stand in the same tables are stored as well, as
+        runs of their own that are not reported here.
+        """
+        runs = []
+        for path in options["paths"]:
+            runs.append(list_prices_import(path=path, listed_on=options["date"], progress=progress))
+            if any("term" in kind for kind in runs[-1].options["ignored"]):
+                terms = reserved_terms_import(path=path, listed_on=options["date"])
+                progress(
+                    _("%(path)s: %(n)d terms of reservations stored, %(same)d already there")
+                    % {"path": path, "n": terms.stored, "same": terms.duplicates}
+                )
+        return runs

@@ -1,0 +1,186 @@
+"""Offers of Reserved Instances: answers of `DescribeReservedInstancesOfferings`, saved or live.
+
+Quirks: `Duration` is in seconds and converted here once (31,536,000 are a year of 365 days);
+`Marketplace` tells second-hand from new; a second-hand offering groups listings of several prices in
+`PricingDetails` (price, count), each of them an offer here, `FixedPrice` is then only the lowest; a new
+one has one price and no count, or one of PricingDetails without a count; `RecurringCharges` have a
+frequency, only hourly is known; `AvailabilityZone` is there only for a zonal offer (`Scope`). Prices are
+numbers in the answer: taken as their shortest text. A region is not in the answer: the caller gives it,
+or the zone's name tells it. Source: the EC2 API reference, read 2026-11.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Any
+
+from tenacity.wait import wait_base
+
+from finops.frames.offers import (
+    SECONDS_PER_HOUR,
+    Offer,
+    OfferingClass,
+    OfferKey,
+    OfferKind,
+    check,
+    platform_of,
+)
+from finops.providers.aws.client import BACK_OFF, patiently
+from finops.providers.aws.offers import PROVIDER
+from finops.providers.aws.reading import Reading
+from finops.providers.base import PermanentError
+
+OFFERINGS = "ReservedInstancesOfferings"
+PAGE_ROWS = 100
+_PAYMENTS = {"All Upfront": "all-upfront", "No Upfront": "no-upfront", "Partial Upfront": "partial-upfront"}
+_ZONE = re.compile(r"^([a-z]{2}(?:-[a-z]+)+-\d)[a-z]?")
+
+
+def is_offerings(document: Any) -> bool:
+    """Whether a JSON document is such an answer."""
+    return isinstance(document, dict) and isinstance(document.get(OFFERINGS), list)
+
+
+def read_offerings(
+    document: Mapping[str, Any], *, seen_at: datetime, region: str = "", first_row: int = 1
+) -> Reading[Offer]:
+    """The offers of one answer; `row` is the position of the offering. One bad offering is one refusal."""
+    reading: Reading[Offer] = Reading()
+    for row, offering in enumerate(document[OFFERINGS], start=first_row):
+        found = _offers(offering, seen_at, region) if isinstance(offering, dict) else ("", "no object")
+        if isinstance(found, tuple):
+            reading.refuse(row, *found)
+        else:
+            reading.rows += [(row, offer) for offer in found]
+    return reading
+
+
+def _offers(offering: Mapping[str, Any], seen_at: datetime, region: str) -> list[Offer] | tuple[str, str]:
+    """The offers of an offering, or (field, reason)."""
+    zone = str(offering.get("AvailabilityZone") or "")
+    at_zone = _ZONE.match(zone)
+    region = region or (at_zone[1] if at_zone else "")
+    if not region:
+        return "AvailabilityZone", "no region: name it with --region"
+    platform = platform_of(str(offering.get("ProductDescription") or ""))
+    if not platform:
+        return "ProductDescription", f"not known: {offering.get('ProductDescription')!r}"
+    hourly = _hourly(offering.get("RecurringCharges") or [])
+    seconds, fixed = _decimal(offering.get("Duration")), _decimal(offering.get("FixedPrice"))
+    if hourly is None:
+        return "RecurringCharges", "a frequency other than Hourly, or no amount"
+    if seconds is None or fixed is None:
+        return ("Duration" if seconds is None else "FixedPrice"), "no number"
+    market = bool(offering.get("Marketplace"))
+    listed = _listed(offering.get("PricingDetails") or [], fixed, market=market)
+    if listed is None:
+        return "PricingDetails", "a price or count that is no number"
+    kind = OfferKind.SECOND_HAND if market else OfferKind.NEW
+    key = OfferKey(
+        PROVIDER,
+        region,
+        zone,
+        platform,
+        str(offering.get("InstanceTenancy") or ""),
+        str(offering.get("InstanceType") or ""),
+    )
+    offers = [
+        Offer(
+            offer=str(offering.get("ReservedInstancesOfferingId") or ""),
+            kind=kind,
+            key=key,
+            offering_class=_class(offering.get("OfferingClass")),
+            payment=_PAYMENTS.get(str(offering.get("OfferingType")), "other"),
+            duration_hours=seconds / SECONDS_PER_HOUR,
+            fixed=price,
+            hourly=hourly,
+            currency=str(offering.get("CurrencyCode") or ""),
+            count=count,
+            seen_at=seen_at,
+        )
+        for price, count in listed
+    ]
+    problem = (
+        "offering id is empty" if not offers[0].offer else next((p for p in map(check, offers) if p), "")
+    )
+    return (problem.partition(" ")[0], problem) if problem else offers
+
+
+def _class(text: Any) -> OfferingClass:
+    known = {one.value: one for one in OfferingClass}
+    return known.get(str(text or "").casefold(), OfferingClass.UNKNOWN)
+
+
+def _decimal(value: Any) -> Decimal | None:
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        number = Decimal(value if isinstance(value, str) else repr(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _hourly(charges: Sequence[Mapping[str, Any]]) -> Decimal | None:
+    total = Decimal(0)
+    for charge in charges:
+        amount = _decimal(charge.get("Amount"))
+        if amount is None or charge.get("Frequency") != "Hourly":
+            return None
+        total += amount
+    return total
+
+
+def _listed(
+    details: Sequence[Mapping[str, Any]], fixed: Decimal, *, market: bool
+) -> list[tuple[Decimal, int | None]] | None:
+    """(price, how many) of each listing; a new offer is not limited."""
+    if not market or not details:
+        return [(fixed, None)]
+    listed: list[tuple[Decimal, int | None]] = []
+    for one in details:
+        price, count = _decimal(one.get("Price")), _decimal(one.get("Count"))
+        if price is None or count is None or count != int(count):
+            return None
+        listed.append((price, int(count)))
+    return sorted(listed, key=lambda item: item[0])
+
+
+def offering_pages(
+    client: Any,
+    *,
+    region: str,
+    filters: Mapping[str, Sequence[str]] | None = None,
+    back_off: wait_base = BACK_OFF,
+) -> Iterator[Mapping[str, Any]]:
+    """All pages with the marketplace, until NextToken is empty; a page may be empty and not the last.
+
+    `filters`: names and values of the API's own. Raises TransientError or PermanentError.
+    """
+    wanted: dict[str, Any] = {"IncludeMarketplace": True, "MaxResults": PAGE_ROWS}
+    if filters:
+        wanted["Filters"] = [{"Name": name, "Values": list(values)} for name, values in filters.items()]
+    seen: set[str] = set()
+    token, number = "", 0
+    while True:
+        number += 1
+        answer = patiently(
+            partial(
+                client.describe_reserved_instances_offerings,
+                **wanted,
+                **({"NextToken": token} if token else {}),
+            ),
+            doing=f"reading reservations on offer in {region}, page {number}",
+            back_off=back_off,
+        )
+        yield answer
+        token = answer.get("NextToken") or ""
+        if not token:
+            return
+        if token in seen:
+            raise PermanentError(f"AWS repeats a page token in {region} (page {number}): stopped.")
+        seen.add(token)
