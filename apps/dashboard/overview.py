@@ -108,9 +108,11 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
         return None
     found = answer.currencies.get(asked.currency, by_size[0])
     window = Window(asked.start, asked.end)
-    compared, change, drivers = _compared(organisation, asked, ("service",), found.currency, now)
-    _all, _change, movers = _compared(organisation, asked, ("account", "service"), found.currency, now)
-    day = min(days.end, asked.end) - timedelta(days=1)
+    # Cut at the last day with bills: a month that calls itself final may still lack days.
+    known = Window(asked.start, min(days.end, asked.end))
+    compared, change, drivers = _compared(organisation, asked, known, ("service",), found.currency, now)
+    _all, _change, movers = _compared(organisation, asked, known, ("account", "service"), found.currency, now)
+    day = known.end - timedelta(days=1)
     budgets = [
         one for one in budget_answers(organisation, at=now, day=day) if one.budget.currency == found.currency
     ]
@@ -141,10 +143,15 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
 
 
 def _compared(
-    organisation: Organisation, asked: Asked, by: tuple[str, ...], currency: str, now: datetime
+    organisation: Organisation,
+    asked: Asked,
+    known: Window,
+    by: tuple[str, ...],
+    currency: str,
+    now: datetime,
 ) -> tuple[SpendChange, Change | None, list[Driver[tuple[str | None, ...]]]]:
     """The month's delivered days against the same days of the month before."""
-    question = SpendQuestion(start=asked.start, end=asked.end, by=by, basis=asked.basis)
+    question = SpendQuestion(start=known.start, end=known.end, by=by, basis=asked.basis)
     found = spend_compare(question, organisation=organisation, now=now, against="month")
     change, drivers = found.changes.get(currency, (None, []))
     return found, change, list(drivers)

@@ -20,7 +20,7 @@ from apps.dashboard.words import lang
 STATE_KINDS = {AnomalyState.OPEN: "warn", AnomalyState.SNOOZED: "info", AnomalyState.CLOSED: "info"}
 COURSE_WORDS: dict[str, Any] = {
     AnomalyCourse.OPEN: gettext_lazy("going on"),
-    AnomalyCourse.OVER: gettext_lazy("over"),
+    AnomalyCourse.OVER: gettext_lazy("it is over"),
     AnomalyCourse.NEW_LEVEL: gettext_lazy("the usual cost from then on"),
     AnomalyCourse.RESTATED: gettext_lazy("no longer on the bill"),
 }

@@ -14,7 +14,7 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import AuditEntry, Organisation
-from apps.billing.models import Anomaly, Budget, BudgetAlert
+from apps.billing.models import Anomaly, Budget, BudgetAlert, Delivery
 from apps.billing.services.budgets import budget_save
 from apps.billing.services.watch import bills_judge
 from tests.support.steady_bills import APRIL, NOW, put_steady_bills
@@ -217,3 +217,11 @@ def test_everything_is_said_in_chinese(sign_in: SignIn, bills: Organisation) -> 
         assert english not in text
     assert BudgetAlert.objects.count() == 1
     assert Anomaly.objects.get().first_day == date(2026, 5, 15)
+
+
+def test_a_final_month_that_lacks_days_is_compared_on_the_days_it_has(
+    sign_in: SignIn, bills: Organisation
+) -> None:
+    Delivery.objects.filter(billing_period=date(2026, 5, 1)).update(final=True)
+    text = sign_in("viewer").get("/overview/").content.decode()
+    assert "above the same 20 days of April" in text
