@@ -13,7 +13,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from apps.accounts.roles import Action, Scope
-from apps.api.endpoint import ApiView, Endpoint
+from apps.api.endpoint import ApiView, Endpoint, Refused
 from apps.api.strict import StrictQuery
 from apps.billing.focus_download import download
 from apps.billing.selectors.focus_rows import FORMATS, PERIODS
@@ -82,4 +82,6 @@ class FocusExport(ApiView):
                 period=self.query["period"],
             )
         except (ExportError, SpendError) as error:
+            if isinstance(error, ExportError) and error.failed:
+                raise Refused(error.message, code="not_written", status=507) from error
             raise serializers.ValidationError({error.field: [error.message]}) from error

@@ -6,6 +6,7 @@ through memory but DuckDB's own buffers.
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from collections.abc import Iterator, Mapping
@@ -49,11 +50,14 @@ _OPTIONS = {
 
 
 class ExportError(Exception):
-    """Nothing was written; `field` is the argument at fault ("" for none), `message` says why."""
+    """Nothing was written; `field` is the argument at fault, `message` says why.
 
-    def __init__(self, field: str, message: str) -> None:
+    `failed`: the argument was right and the machine could not do it.
+    """
+
+    def __init__(self, field: str, message: str, *, failed: bool = False) -> None:
         super().__init__(message)
-        self.field, self.message = field, message
+        self.field, self.message, self.failed = field, message, failed
 
 
 @dataclass(frozen=True)
@@ -118,8 +122,8 @@ def focus_export(
             findings = check_focus(con, "focus_rows", version=version)
         _place(part, target, overwrite)
     except (OSError, duckdb.IOException) as error:
-        reason = _("The file could not be written: %(reason)s") % {"reason": error}
-        raise ExportError("output", reason) from error
+        reason = _("The file could not be written: %(reason)s") % {"reason": _told(error)}
+        raise ExportError("output", reason, failed=True) from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
@@ -175,6 +179,15 @@ def _presence(con: duckdb.DuckDBPyConnection) -> tuple[Presence, dict[int, Deliv
     numbers = [row[0] for row in con.execute(f"SELECT DISTINCT x_delivery FROM {BILL_LINES}").fetchall()]  # noqa: S608
     deliveries = Delivery.objects.select_related("report").in_bulk(numbers)
     return presence_of(con, deliveries), deliveries
+
+
+def _told(error: Exception) -> str:
+    """What the system says, without what DuckDB packs around it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = str(error)
+    full = os.strerror(errno.ENOSPC)
+    return full if full in text else text.splitlines()[0][:200]
 
 
 def _place(part: Path, target: Path, overwrite: bool) -> None:

@@ -13,6 +13,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import Membership, Organisation, User
+from apps.billing.services import focus_export
 from tests.support.bill_lake import put_bill
 from tests.support.lake import fresh_lake
 
@@ -75,3 +76,16 @@ def test_wrong_questions_name_their_field(viewer: Client, query: dict[str, str],
 
 def test_strangers_get_nothing(db: None) -> None:
     assert Client().get(ADDRESS, DAYS).status_code in {401, 403}
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_behind(
+    viewer: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(focus_export.os, "fsync", full)
+    answer = viewer.get(ADDRESS, DAYS)
+    assert answer.status_code == 507
+    assert answer.json()["error"]["code"] == "not_written"
+    assert list((tmp_path / "home" / "exports").iterdir()) == []

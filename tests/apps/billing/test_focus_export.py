@@ -205,18 +205,26 @@ def test_paths_inside_the_home_and_without_a_folder_are_refused(
     assert list((tmp_path / "home").iterdir()) == []
 
 
+@pytest.mark.parametrize("where", ["while writing", "at the end"])
 def test_a_full_disk_leaves_no_half_file(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     put_bill([FULL], period=MARCH)
 
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(export.os, "fsync", full)
+    def full_duckdb(*_given: Any, **_more: Any) -> None:
+        [part] = (p for p in tmp_path.iterdir() if p.name.endswith(".part"))
+        raise duckdb.IOException(f'IO Error: Could not write "{part}": No space left on device')
+
+    if where == "at the end":
+        monkeypatch.setattr(export.os, "fsync", full)
+    else:
+        monkeypatch.setattr(export, "check_focus", full_duckdb)
     code, document = verb(capsys, tmp_path / "out.csv")
     assert code == 1
-    assert "No space left" in document["error"]["message"]
+    assert document["error"]["message"] == "The file could not be written: No space left on device"
     assert [p.name for p in tmp_path.iterdir() if p.name.endswith((".csv", ".part"))] == []
 
 

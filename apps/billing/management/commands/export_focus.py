@@ -58,7 +58,7 @@ class Command(JsonCommand):
             if options["json"]:
                 self.document(error_document(error.message, error.field))
             self.stderr.write(f"--{error.field}: {error.message}")
-            failed = isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileExistsError)
+            failed = isinstance(error, ExportError) and error.failed
             sys.exit(EXIT_FAILED if failed else EXIT_USAGE)
         document = found.document(now=timezone.now())
         if options["json"]:
