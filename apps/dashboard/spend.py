@@ -26,6 +26,7 @@ from apps.billing.selectors.spend_question import (
     condition_of,
     day_of,
 )
+from apps.billing.selectors.spend_reading import reading_session
 from apps.billing.selectors.tags import stored_names
 from apps.dashboard import format as fmt
 from apps.dashboard.freshness import DataAge
@@ -197,6 +198,10 @@ def _currency(text: str) -> bool:
     return text.isalnum() and 1 <= len(text) <= 10
 
 
+def _month_before(day: date) -> date:
+    return month_start(month_start(day) - timedelta(days=1))
+
+
 @dataclass(frozen=True)
 class SpendFacts:
     """All of the region: groups, periods with their largest parts, the comparison, names and choices."""
@@ -222,16 +227,20 @@ def spend_facts(
         )
 
     question = filters.question
-    groups = asked(replace(question, limit=SHOWN_GROUPS))
-    first = replace(question, by=question.by[:1], granularity=filters.granularity)
-    parts = asked(replace(first, limit=SHOWN_SERIES))
-    periods = asked(replace(first, by=(), limit=0))
-    change = None
-    if filters.against != "none":
-        change = spend_compare(
-            question, organisation=organisation, now=now, against=filters.against, snapshots=snapshots
-        )
-    tags, categories = stored_names(question, organisation=organisation, snapshots=snapshots)
+    start = min(question.start - timedelta(days=question.window.days), _month_before(question.start))
+    with reading_session(
+        Window(month_start(start), next_month(question.end)), snapshots, organisation=organisation
+    ):
+        groups = asked(replace(question, limit=SHOWN_GROUPS))
+        first = replace(question, by=question.by[:1], granularity=filters.granularity)
+        parts = asked(replace(first, limit=SHOWN_SERIES))
+        periods = asked(replace(first, by=(), limit=0))
+        change = None
+        if filters.against != "none":
+            change = spend_compare(
+                question, organisation=organisation, now=now, against=filters.against, snapshots=snapshots
+            )
+        tags, categories = stored_names(question, organisation=organisation, snapshots=snapshots)
     accounts = {number: name for (_, number), name in account_names(organisation=organisation).items()}
     return SpendFacts(
         filters=filters,

@@ -10,11 +10,10 @@ from typing import Any
 
 from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import Allocation, Rule, allocation_of, in_order
-from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.spend import SpendQuestion, spend
 from apps.billing.selectors.spend_period import Coverage, coverage
 from apps.billing.selectors.spend_question import TEAM
-from apps.billing.selectors.spend_reading import Reading
+from apps.billing.selectors.spend_reading import Reading, report_ids
 from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.spend import Change, Driver, drivers
 from finops.lake import facts
@@ -65,9 +64,7 @@ def _by_rule(
     snapshots: Mapping[str, int] | None,
 ) -> dict[tuple[int | None, str], Decimal]:
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    reports = sorted(
-        str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
-    )
+    reports = report_ids(organisation)
     asked = replace(question, by=(), granularity="", where=(), currency=None, limit=0)
     return Reading(asked, found, reports, allocation, organisation, False).by_rule()
 

@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import Allocation, allocation_of
-from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.exchange import Rate, exchange_rates_of
 from apps.billing.selectors.kept import kept, key_of
-from apps.billing.selectors.spend_period import Coverage, coverage
+from apps.billing.selectors.spend_period import Coverage
 from apps.billing.selectors.spend_question import (
     TEAM,
     UNALLOCATED,
@@ -23,7 +22,7 @@ from apps.billing.selectors.spend_question import (
     SpendQuestion,
     SpendRefusedError,
 )
-from apps.billing.selectors.spend_reading import Reading
+from apps.billing.selectors.spend_reading import Reading, known_coverage, report_ids
 from apps.billing.selectors.spend_sums import amounts, rate_of
 from finops.engine.spend import ZERO
 from finops.lake import facts
@@ -104,9 +103,7 @@ def spend(
     """
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
     rules = allocation_of(organisation) if allocation is None else allocation
-    reports = sorted(
-        str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
-    )
+    reports = report_ids(organisation)
     check_where(question, rules)
     reading = Reading(question, found, reports, rules, organisation, with_unallocated)
     if allocation is None:
@@ -121,7 +118,7 @@ def spend(
         rows=[_row_of(values) for values in raw["rows"]],
         totals=amounts(raw["totals"]),
         unallocated=amounts(raw["unallocated"]),
-        coverage=coverage(question.window, organisation=organisation, now=now),
+        coverage=known_coverage(question.window, organisation=organisation, now=now),
         left_out=raw["left_out"],
         rates=[rate_of(values) for values in raw["rates"]],
         merged=raw["merged"],

@@ -9,8 +9,18 @@ from decimal import Decimal
 
 from apps.accounts.models import Organisation
 from apps.billing.selectors.spend import SpendAnswer, SpendQuestion, spend
-from apps.billing.selectors.spend_period import Coverage, coverage
-from finops.engine.spend import Change, Comparison, Driver, comparison, drivers
+from apps.billing.selectors.spend_period import Coverage
+from apps.billing.selectors.spend_reading import in_session, known_coverage
+from finops.engine.spend import (
+    Change,
+    Comparison,
+    Driver,
+    Window,
+    comparison,
+    drivers,
+    month_start,
+    next_month,
+)
 from finops.lake import facts
 
 AGAINST = ("previous", "month")
@@ -49,20 +59,22 @@ def spend_compare(
 ) -> SpendChange:
     """The question's period (as far as delivered) against the period before. Raises as `spend` does."""
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    asked = coverage(question.window, organisation=organisation, now=now)
+    asked = known_coverage(question.window, organisation=organisation, now=now)
     windows = comparison(question.window, known_to=asked.known_to, against=against)
     if windows is None:
         return SpendChange(question, None, None, None, {}, asked)
-    after, before = (
-        spend(
-            replace(question, start=side.start, end=side.end, granularity="", limit=0),
-            organisation=organisation,
-            now=now,
-            snapshots=found,
-            with_unallocated=False,
+    both = Window(month_start(windows.before.start), next_month(windows.after.end))
+    with in_session(both, found, organisation=organisation):
+        after, before = (
+            spend(
+                replace(question, start=side.start, end=side.end, granularity="", limit=0),
+                organisation=organisation,
+                now=now,
+                snapshots=found,
+                with_unallocated=False,
+            )
+            for side in (windows.after, windows.before)
         )
-        for side in (windows.after, windows.before)
-    )
     changes = {
         currency: drivers(_costs(before, currency), _costs(after, currency))
         for currency in sorted({*after.totals, *before.totals})

@@ -9,12 +9,12 @@ from decimal import Decimal
 
 from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import Allocation, allocation_of, rule_sql
-from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.spend import check_where
+from apps.billing.selectors.spend_period import day_sql
 from apps.billing.selectors.spend_question import TEAM, UNALLOCATED, SpendQuestion
-from apps.billing.selectors.spend_reading import Reading, connect
-from apps.billing.selectors.spend_sql import DAY, Parameters, condition_sql, window_sql
-from finops.engine.spend import ZERO
+from apps.billing.selectors.spend_reading import Reading, connect, report_ids
+from apps.billing.selectors.spend_sql import Parameters, condition_sql, window_sql
+from finops.engine.spend import ZERO, Window, months_of, next_month
 from finops.frames.focus import BASES
 from finops.lake import BILL_LINES, facts
 
@@ -71,18 +71,18 @@ def spend_lines(
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
     rules = allocation_of(organisation)
     check_where(question, rules)
-    reports = sorted(
-        str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
-    )
+    reports = report_ids(organisation)
     if not reports or BILL_LINES not in found:
         return SpendLines([], 0, {})
     asked = replace(question, currency=None)
     tags = Reading(asked, found, reports, rules, organisation, False).tags()
     given = Parameters()
-    conditions = [window_sql(question.window, given)]
+    months = months_of(question.window)
+    day = day_sql(Window(months[0], next_month(months[-1])), organisation=organisation)
+    conditions = [window_sql(question.window, given, day)]
     for name, values in question.conditions().items():
         if name == TEAM:
-            conditions.append(_team_sql(values, rules, given))
+            conditions.append(_team_sql(values, rules, given, day))
         else:
             conditions.append(condition_sql(name, values, tags, given))
     cost = BASES[question.basis]
@@ -114,7 +114,7 @@ def _columns(cost: str) -> list[str]:
     return [*_SHOWN, *others, cost]
 
 
-def _team_sql(slugs: list[str], rules: Allocation, given: Parameters) -> str:
+def _team_sql(slugs: list[str], rules: Allocation, given: Parameters, day: str) -> str:
     """Lines whose rule gives something to one of the teams; `unallocated`: no rule matches."""
     wanted = {pk for pk, slug in rules.slugs.items() if slug in slugs}
     numbers = [
@@ -123,7 +123,7 @@ def _team_sql(slugs: list[str], rules: Allocation, given: Parameters) -> str:
         if rule.team in wanted
         or (rule.split and (not rule.shares or {team for team, _ in rule.shares} & wanted) and wanted)
     ]
-    rule = rule_sql(rules, DAY, given)
+    rule = rule_sql(rules, day, given)
     parts = [f"({rule}) IN ({', '.join(str(int(number)) for number in numbers)})"] if numbers else []
     if UNALLOCATED in slugs or "" in slugs:
         parts.append(f"({rule}) IS NULL")

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import Organisation
 from apps.billing.models import BillReport, Delivery, DeliveryState
 from apps.billing.selectors.deliveries import reports_visible
+from apps.billing.selectors.spend_sql import CLAMPED_DAY, PLAIN_DAY
 from finops.engine.spend import Window, months_of, next_month
 
 # A delivery made later than this after its month is taken for the month's last, where it does not say.
@@ -174,3 +175,15 @@ def cannot_report(
     )
     rows = list(limited.values_list("pk", "tag_keys"))
     return {group: [pk for pk, known in rows if not set(group) & set(known or ())] for group in keys}
+
+
+def day_sql(window: Window, *, organisation: Organisation | None) -> str:
+    """How the day of a line is read: as it is, where no delivery of the months has one outside its month."""
+    months = months_of(window)
+    rows = Delivery.objects.filter(
+        report__in=reports_visible(organisation=organisation), billing_period__in=months
+    ).values_list("billing_period", "first_day", "last_day")
+    for period, first, last in rows:
+        if (first and first < period) or (last and last >= next_month(period)):
+            return CLAMPED_DAY
+    return PLAIN_DAY

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -13,8 +15,9 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import Allocation, Own, divided
+from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.exchange import NoRateError, Rate, convert, rates_between
-from apps.billing.selectors.spend_period import cannot_report
+from apps.billing.selectors.spend_period import Coverage, cannot_report, coverage, day_sql
 from apps.billing.selectors.spend_question import (
     TEAM,
     UNALLOCATED,
@@ -35,7 +38,7 @@ from apps.billing.selectors.spend_sums import (
 )
 from finops.engine.spend import EXACT, ZERO, Window, months_of, next_month, split, total
 from finops.engine.tag_keys import exact_keys, folded_keys
-from finops.lake import BILL_DAILY, facts
+from finops.lake import BILL_DAILY, TABLES, facts
 from finops.lake.filters import all_of, one_of
 
 MOST_ROWS = 1_000_000
@@ -67,6 +70,7 @@ class Reading:
             tags,
             with_rules=with_rules,
             by_month=convert_to is not None or (with_rules and self.rules.proportional),
+            day=self._day(),
         )
         rows, left_out, totals = self._read(plan)
         rates: dict[tuple[str, date], Rate] = {}
@@ -92,11 +96,17 @@ class Reading:
         """Cost by the rule that decides and currency; None is what no rule matches."""
         if not self.reports or BILL_DAILY not in self.snapshots:
             return {}
-        plan = Plan(self.question, self.rules, TagReading({}, {}), with_rules=True, by_month=False)
+        plan = Plan(
+            self.question, self.rules, TagReading({}, {}), with_rules=True, by_month=False, day=self._day()
+        )
         rows, _left, _totals = self._read(plan)
         names = group_names(plan)
         c, r, cost = names.index("c"), names.index("r"), len(names)
         return {(row[r], row[c]): row[cost] if row[cost] is not None else ZERO for row in rows}
+
+    def _day(self) -> str:
+        months = months_of(self.question.window)
+        return day_sql(Window(months[0], next_month(months[-1])), organisation=self.organisation)
 
     def tags(self) -> TagReading:
         """How the tags of the question are read."""
@@ -124,7 +134,7 @@ class Reading:
                         "by", _("The answer has more than a million rows: ask for fewer, or set a limit.")
                     )
                 return rows, 0, None
-            con.execute(f"CREATE TEMP TABLE g AS {sql}", given.values)
+            con.execute(f"CREATE OR REPLACE TEMP TABLE g AS {sql}", given.values)
             dims = [name for name in names if name.startswith("d")]
             return (*_top(con, dims, limit), _totals_of(con))
 
@@ -247,6 +257,61 @@ class Reading:
         return amounts(reading.document()["unallocated"])
 
 
+@dataclass
+class _Session:
+    """Connections of one page or answer, by table: each reads the files of all its months once."""
+
+    window: Window
+    snapshots: dict[str, int]
+    reports: list[str]
+    opened: dict[str, duckdb.DuckDBPyConnection] = field(default_factory=dict)
+    coverages: dict[Window, Coverage] = field(default_factory=dict)
+
+
+_session: ContextVar[_Session | None] = ContextVar("session of spend", default=None)
+
+
+@contextmanager
+def reading_session(
+    window: Window, snapshots: Mapping[str, int], *, organisation: Organisation | None
+) -> Iterator[None]:
+    """Questions inside share one connection a table, as far as they ask within `window`."""
+    reports = report_ids(organisation)
+    token = _session.set(_Session(window, dict(snapshots), reports))
+    try:
+        yield
+    finally:
+        session = _session.get()
+        _session.reset(token)
+        for con in session.opened.values() if session else ():
+            con.close()
+
+
+def in_session(
+    window: Window, snapshots: Mapping[str, int], *, organisation: Organisation | None
+) -> AbstractContextManager[None]:
+    """The session that is there, else one of its own."""
+    if _session.get() is not None:
+        return nullcontext()
+    return reading_session(window, snapshots, organisation=organisation)
+
+
+def known_coverage(window: Window, *, organisation: Organisation | None, now: datetime) -> Coverage:
+    """`coverage`, looked up once a session."""
+    session = _session.get()
+    if session is None:
+        return coverage(window, organisation=organisation, now=now)
+    if window not in session.coverages:
+        session.coverages[window] = coverage(window, organisation=organisation, now=now)
+    return session.coverages[window]
+
+
+def report_ids(organisation: Organisation | None) -> list[str]:
+    """Ids of the reports that an organisation sees, as the lake has them."""
+    rows = reports_visible(organisation=organisation).values_list("pk", flat=True)
+    return sorted(str(number) for number in rows)
+
+
 def connect(
     window: Window,
     snapshots: Mapping[str, int],
@@ -254,7 +319,27 @@ def connect(
     table: str,
     columns: Sequence[str],
 ) -> duckdb.DuckDBPyConnection:
-    """A connection on which `table` has the reports' rows of the window's months, with these columns."""
+    """A connection on which `table` has the reports' rows of the window's months; the caller closes it.
+
+    Inside a session the rows of its other months and all columns are there too: ask for the months wanted.
+    """
+    session = _session.get()
+    if (
+        session is None
+        or session.reports != list(reports)
+        or session.snapshots.get(table) != snapshots.get(table)
+        or not session.window.start <= window.start <= window.end <= session.window.end
+    ):
+        return _opened(window, snapshots, reports, table, columns)
+    if table not in session.opened:
+        every = TABLES[table].column_names
+        session.opened[table] = _opened(session.window, snapshots, reports, table, every)
+    return session.opened[table].cursor()
+
+
+def _opened(
+    window: Window, snapshots: Mapping[str, int], reports: Sequence[str], table: str, columns: Sequence[str]
+) -> duckdb.DuckDBPyConnection:
     months = [f"{month:%Y-%m}" for month in months_of(window)]
     filters = {table: all_of(one_of("x_report", reports), one_of("x_month", months))}
     named = {table: snapshots[table]} if table in snapshots else {}
@@ -263,9 +348,13 @@ def connect(
 
 def stored_tag_keys(window: Window, snapshots: Mapping[str, int], reports: Sequence[str]) -> list[str]:
     """Every tag key of the window's months, as delivered."""
+    given = Parameters()
+    months = ", ".join(given.add(f"{month:%Y-%m}") for month in months_of(window))
     with connect(window, snapshots, reports, BILL_DAILY, ["x_report", "x_month", "tags"]) as con:
         rows = con.execute(
-            f"SELECT DISTINCT unnest(map_keys(tags)) AS k FROM {BILL_DAILY} ORDER BY k"
+            f"SELECT DISTINCT unnest(map_keys(tags)) AS k FROM {BILL_DAILY} WHERE x_month IN ({months}) "
+            "ORDER BY k",
+            given.values,
         ).fetchall()
     return [row[0] for row in rows]
 
@@ -277,8 +366,8 @@ def _top(
     listed = ", ".join([*dims, "c"])
     same = " AND ".join(f"g.{name} IS NOT DISTINCT FROM t.{name}" for name in [*dims, "c"])
     con.execute(
-        f"CREATE TEMP TABLE t AS SELECT {listed}, row_number() OVER (PARTITION BY c ORDER BY sum(cost) DESC "
-        f"NULLS LAST, {listed}) AS place FROM g GROUP BY {listed}"
+        f"CREATE OR REPLACE TEMP TABLE t AS SELECT {listed}, row_number() OVER (PARTITION BY c "
+        f"ORDER BY sum(cost) DESC NULLS LAST, {listed}) AS place FROM g GROUP BY {listed}"
     )
     rows = con.execute(f"SELECT g.* FROM g JOIN t ON {same} WHERE place <= {int(limit)}").fetchall()
     beyond = con.execute(f"SELECT count(*) FROM t WHERE place > {int(limit)}").fetchone()

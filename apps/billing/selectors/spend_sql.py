@@ -20,10 +20,11 @@ from finops.lake import BILL_DAILY, BILL_LINES
 from finops.lake.bill_tables import DAILY_DIMENSIONS
 
 MONTH = "CAST(x_month || '-01' AS DATE)"
-DAY = f"greatest(least(coalesce(x_day, {MONTH}), last_day({MONTH})), {MONTH})"
+CLAMPED_DAY = f"greatest(least(coalesce(x_day, {MONTH}), last_day({MONTH})), {MONTH})"
+# Where no delivery holds a line outside its month: the same days at a fifth of the time.
+PLAIN_DAY = "x_day"
 # Names of companies that sell through the provider stand in the billing entity: "AWS Marketplace".
 SELLER_SQL = "CASE WHEN x_billing_entity ILIKE '%marketplace%' THEN 'marketplace' ELSE 'cloud' END"
-PERIODS = {"day": DAY, "week": f"CAST(date_trunc('week', {DAY}) AS DATE)", "month": MONTH}
 
 
 @dataclass
@@ -63,6 +64,7 @@ class Plan:
     tags: TagReading
     with_rules: bool
     by_month: bool
+    day: str = CLAMPED_DAY
 
     @property
     def table(self) -> str:
@@ -132,13 +134,13 @@ def condition_sql(name: str, values: Sequence[str], tags: TagReading, given: Par
     return f"({' OR '.join(parts)})"
 
 
-def window_sql(window: Window, given: Parameters) -> str:
-    """Rows of the window's days; whole months need no look at the day."""
+def window_sql(window: Window, given: Parameters, day: str) -> str:
+    """Rows of the window's days; whole months need no look at the day. `day`: its expression."""
     months = [f"{month:%Y-%m}" for month in months_of(window)]
     condition = f"x_month IN ({', '.join(given.add(month) for month in months)})"
     if _whole(window.start) and _whole(window.end):
         return condition
-    return f"{condition} AND {DAY} >= {given.add(window.start)} AND {DAY} < {given.add(window.end)}"
+    return f"{condition} AND {day} >= {given.add(window.start)} AND {day} < {given.add(window.end)}"
 
 
 def _whole(day: date) -> bool:
@@ -153,12 +155,12 @@ def grouped_sql(plan: Plan, given: Parameters) -> str:
     question = plan.question
     select = [f"{dimension_sql(name, plan.tags, given)} AS d{i}" for i, name in _shown(question)]
     if question.granularity:
-        select.append(f"{PERIODS[question.granularity]} AS p")
+        select.append(f"{_period(question.granularity, plan.day)} AS p")
     select.append("billing_currency AS c")
     if plan.by_month:
-        select.append(f"{MONTH} AS m")
+        select.append("x_month AS m")
     if plan.with_rules:
-        select.append(f"{rule_sql(plan.allocation, DAY, given)} AS r")
+        select.append(f"{rule_sql(plan.allocation, plan.day, given)} AS r")
     rows = "x_rows" if plan.table == BILL_DAILY else "1"
     cost = BASES[question.basis]
     select += [
@@ -169,13 +171,27 @@ def grouped_sql(plan: Plan, given: Parameters) -> str:
         f"CAST(sum({rows}) AS BIGINT) AS n",
         f"CAST(coalesce(sum({rows}) FILTER ({cost} IS NULL), 0) AS BIGINT) AS missing",
     ]
-    where = [window_sql(question.window, given)]
+    where = [window_sql(question.window, given, plan.day)]
     where += [
         condition_sql(name, values, plan.tags, given)
         for name, values in question.conditions().items()
         if name != TEAM
     ]
-    return f"SELECT {', '.join(select)} FROM {plan.table} WHERE {' AND '.join(where)} GROUP BY ALL"
+    sql = f"SELECT {', '.join(select)} FROM {plan.table} WHERE {' AND '.join(where)} GROUP BY ALL"
+    texts = ["p"] if question.granularity == "month" else []
+    texts += ["m"] if plan.by_month else []
+    if not texts:
+        return sql
+    # Grouped by the text of the month as it is stored, and made a day once a group.
+    days = ", ".join(f"CAST({name} || '-01' AS DATE) AS {name}" for name in texts)
+    return f"SELECT * REPLACE ({days}) FROM ({sql})"
+
+
+def _period(granularity: str, day: str) -> str:
+    """The first day of a row's period; of a month its text."""
+    if granularity == "month":
+        return "x_month"
+    return day if granularity == "day" else f"CAST(date_trunc('week', {day}) AS DATE)"
 
 
 def _shown(question: SpendQuestion) -> list[tuple[int, str]]:

@@ -9,15 +9,14 @@ from decimal import Decimal
 from typing import Any
 
 from apps.accounts.models import Organisation
-from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.kept import kept, key_of
 from apps.billing.selectors.spend import SpendQuestion
 from apps.billing.selectors.spend_document import evidence
-from apps.billing.selectors.spend_period import Coverage, cannot_report, coverage
-from apps.billing.selectors.spend_reading import connect
+from apps.billing.selectors.spend_period import Coverage, cannot_report, coverage, day_sql
+from apps.billing.selectors.spend_reading import connect, report_ids
 from apps.billing.selectors.spend_sql import Parameters, window_sql
 from apps.billing.selectors.spend_sums import decimal_text
-from finops.engine.spend import ZERO, months_of
+from finops.engine.spend import ZERO, Window, months_of, next_month
 from finops.engine.tag_keys import Suspects, suspects
 from finops.frames.focus import BASES
 from finops.lake import BILL_DAILY, facts
@@ -95,22 +94,25 @@ def stored_names(
 ) -> tuple[list[str], list[str]]:
     """Tag keys and cost categories of the months that the question touches, as delivered."""
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    reports = sorted(
-        str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
-    )
+    reports = report_ids(organisation)
     if not reports or BILL_DAILY not in found:
         return [], []
+    months = [f"{month:%Y-%m}" for month in months_of(question.window)]
 
     def read() -> dict[str, Any]:
         columns = ["x_report", "x_month", "tags", "x_cost_categories"]
         with connect(question.window, found, reports, BILL_DAILY, columns) as con:
             made = {}
             for name in columns[2:]:
-                sql = f"SELECT DISTINCT unnest(map_keys({name})) AS k FROM {BILL_DAILY} ORDER BY k"  # noqa: S608
-                made[name] = [row[0] for row in con.execute(sql).fetchall()]
+                given = Parameters()
+                wanted = ", ".join(given.add(month) for month in months)
+                sql = (
+                    f"SELECT DISTINCT unnest(map_keys({name})) AS k FROM {BILL_DAILY} "  # noqa: S608
+                    f"WHERE x_month IN ({wanted}) ORDER BY k"
+                )
+                made[name] = [row[0] for row in con.execute(sql, given.values).fetchall()]
         return made
 
-    months = [f"{month:%Y-%m}" for month in months_of(question.window)]
     raw = kept(key_of("names", found, organisation and organisation.pk, reports, months), read)
     return raw["tags"], raw["x_cost_categories"]
 
@@ -124,9 +126,7 @@ def tag_report(
 ) -> TagReport:
     """The report for the question's days and basis; its dimensions and conditions are not looked at."""
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    reports = sorted(
-        str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
-    )
+    reports = report_ids(organisation)
     asked = [question.start, question.end, question.basis]
     raw = kept(
         key_of("tags", found, organisation and organisation.pk, reports, *asked),
@@ -160,12 +160,15 @@ def _read(
     if not reports or BILL_DAILY not in snapshots:
         return {"rows": [], "whole": {}}
     given = Parameters()
+    months = months_of(question.window)
+    day = day_sql(Window(months[0], next_month(months[-1])), organisation=organisation)
     cost = BASES[question.basis]
     columns = ["x_report", "x_month", "x_day", "x_delivery", "billing_currency", "tags", cost]
     with connect(question.window, snapshots, reports, BILL_DAILY, columns) as con:
         con.execute(
             "CREATE TEMP TABLE t AS SELECT x_delivery AS d, billing_currency AS c, tags, "  # noqa: S608
-            f"sum({cost}) AS cost FROM {BILL_DAILY} WHERE {window_sql(question.window, given)} GROUP BY ALL",
+            f"sum({cost}) AS cost FROM {BILL_DAILY} WHERE {window_sql(question.window, given, day)} "
+            "GROUP BY ALL",
             given.values,
         )
         by_delivery = con.execute("SELECT d, c, sum(cost) FROM t GROUP BY ALL").fetchall()
