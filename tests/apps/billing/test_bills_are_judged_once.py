@@ -189,6 +189,17 @@ def test_each_threshold_alerts_once_a_period(organisation: Organisation, bills: 
     assert BudgetAlert.objects.count() == 2
 
 
+def test_a_period_that_is_over_raises_no_forecast_alert(organisation: Organisation, bills: Delivery) -> None:
+    Delivery.objects.filter(pk=bills.pk).delete()
+    made = budget(organisation)
+    judge(organisation)
+    # April is whole and cost 4,530
+    assert sorted(made.alerts.values_list("measure", "percent", "period_start")) == [
+        ("actual", Decimal("75.00"), APRIL),
+        ("actual", Decimal("100.00"), APRIL),
+    ]
+
+
 def test_a_changed_budget_is_judged_again(organisation: Organisation, bills: Delivery) -> None:
     made = budget(organisation)
     judge(organisation)

@@ -1,0 +1,82 @@
+"""How compute is paid, and the effective savings rate over the lines that have a list cost."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Organisation
+from apps.billing.selectors.savings import paid_with, savings_rates
+from finops.engine.spend import Window
+from tests.support.bill_lake import put_bill
+
+pytestmark = pytest.mark.django_db
+MAY = date(2026, 5, 1)
+MONTH = Window(MAY, date(2026, 6, 1))
+NOW = datetime(2026, 6, 10, tzinfo=UTC)
+RESERVED = "Reserved Instance"
+
+
+def row(cost: str, listed: str | None, **columns: Any) -> dict[str, Any]:
+    return {
+        "billed_cost": cost, "effective_cost": cost, "list_cost": listed, "service_category": "Compute",
+        "pricing_category": "Standard", **columns,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def _bill(empty_lake: Path, organisation: Organisation) -> None:
+    put_bill(
+        [
+            row("40", "40"),
+            row("9", "30", pricing_category="Dynamic"),
+            row(
+                "12", "20", pricing_category="Committed", commitment_discount_status="Used",
+                commitment_discount_type=RESERVED,
+            ),
+            row("5", "0", charge_category="Purchase", commitment_discount_type=RESERVED),
+            row("4", None, charge_category="Purchase"),
+            row("100", None, service_category="Storage"),
+            row("7", "7", billing_currency="EUR"),
+        ],
+        period=MAY,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("_bill")
+def test_compute_is_split_by_what_it_was_paid_with(organisation: Organisation) -> None:
+    found = paid_with(organisation, MONTH, "USD", now=NOW)
+    assert found.parts == {
+        "on_demand": Decimal(40), "spot": Decimal(9), "committed": Decimal(12), "unused": Decimal(5),
+        "other": Decimal(4),
+    }  # fmt: skip
+    assert (found.total, found.compute) == (Decimal(70), True)
+    assert found.share("unused") == pytest.approx(Decimal(500) / 70)
+
+
+@pytest.mark.usefixtures("_bill")
+def test_the_savings_rate_counts_lines_with_a_list_cost_only(organisation: Organisation) -> None:
+    found = savings_rates(organisation, MONTH)
+    assert sorted(found) == ["EUR", "USD"]
+    dollars = found["USD"]
+    assert (dollars.list_cost, dollars.effective) == (Decimal(90), Decimal(66))
+    assert (dollars.lines, dollars.without) == (4, 2)
+    # 1 - 66 / 90: unused commitments have a list cost of 0 and lower it
+    assert dollars.percent == pytest.approx(Decimal("26.666666"), abs=Decimal("0.00001"))
+    assert found["EUR"].percent == 0
+
+
+def test_bills_that_name_no_compute_are_split_whole(organisation: Organisation, empty_lake: Path) -> None:
+    put_bill([row("100", None, service_category="Storage")], period=MAY)
+    found = paid_with(organisation, MONTH, "USD", now=NOW)
+    assert (found.parts, found.compute) == ({"on_demand": Decimal(100)}, False)
+    assert savings_rates(organisation, MONTH)["USD"].percent is None
+
+
+def test_without_bills_there_is_nothing_to_split(organisation: Organisation, empty_lake: Path) -> None:
+    assert paid_with(organisation, MONTH, "USD", now=NOW).share("spot") is None
+    assert savings_rates(organisation, MONTH) == {}
