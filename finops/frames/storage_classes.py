@@ -84,3 +84,34 @@ def storage_classes(provider: str, region: str, on: date) -> dict[str, StorageCl
         if (row_provider, row_region) == (provider, region) and storage_class.valid_from <= on:
             found[storage_class.name] = storage_class
     return found
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A price inside a class from `after_idle_days` without a read on."""
+
+    name: str
+    after_idle_days: int
+    per_gib_month: Decimal
+
+
+def _lines(file: str) -> list[dict[str, str]]:
+    with (_TABLE.parent / file).open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(line for line in handle if not line.startswith("#")))
+
+
+def tiers(provider: str, region: str, storage_class: str, on: date) -> tuple[Tier, ...]:
+    """The tiers of a class on a day, hottest first; () for a class of one price."""
+    found = [
+        Tier(row["tier"], int(row["after_idle_days"]), Decimal(row["per_gib_month"]))
+        for row in _lines("storage_tiers.csv")
+        if (row["provider"], row["region"], row["class"]) == (provider, region, storage_class)
+        and date.fromisoformat(row["valid_from"]) <= on
+    ]
+    return tuple(sorted(found, key=lambda tier: tier.after_idle_days))
+
+
+def lifecycle_moves(provider: str) -> frozenset[tuple[str, str]]:
+    """The (from, to) pairs that a lifecycle rule can make."""
+    rows = _lines("storage_moves.csv")
+    return frozenset((row["from"], row["to"]) for row in rows if row["provider"] == provider)
