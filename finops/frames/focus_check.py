@@ -1,4 +1,4 @@
-"""Whether rows keep the FOCUS rules: one pass over a relation of DuckDB, one finding per broken rule.
+"""Whether rows keep the FOCUS rules: two passes over a relation of DuckDB, one finding per broken rule.
 
 The relation has FOCUS column names. Its columns are typed (lake, Parquet) or text (a CSV read as text, with
 real nulls): the type is looked up, and text is held to the written forms of numbers, times and JSON. The
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
@@ -216,19 +217,20 @@ def check_focus(con: duckdb.DuckDBPyConnection, relation: str, *, version: str =
 
 
 def _broken_rows(con: duckdb.DuckDBPyConnection, relation: str, probes: list[_Probe]) -> list[Finding]:
-    if not probes:
-        return []
-    counted = ", ".join(
-        f"count(*) FILTER (WHERE {p.broken}), min({p.example}) FILTER (WHERE {p.broken})" for p in probes
-    )
-    row = con.execute(f"SELECT {counted} FROM {relation}").fetchone()  # noqa: S608 - names of ours
-    if row is None:
-        return []
+    """Counts of all probes in one pass; examples in a second one, of those that found something."""
+    counts = _ask(con, relation, [f"count(*) FILTER (WHERE {p.broken})" for p in probes])
+    broken = [(probe, rows) for probe, rows in zip(probes, counts, strict=True) if rows]
+    examples = _ask(con, relation, [f"min({p.example}) FILTER (WHERE {p.broken})" for p, _ in broken])
     return [
-        Finding(probe.rule, probe.column, row[2 * i], str(row[2 * i + 1]))
-        for i, probe in enumerate(probes)
-        if row[2 * i]
+        Finding(probe.rule, probe.column, rows, str(example))
+        for (probe, rows), example in zip(broken, examples, strict=True)
     ]
+
+
+def _ask(con: duckdb.DuckDBPyConnection, relation: str, aggregates: list[str]) -> tuple[Any, ...]:
+    if not aggregates:
+        return ()
+    return con.execute(f"SELECT {', '.join(aggregates)} FROM {relation}").fetchall()[0]  # noqa: S608
 
 
 def _broken_groups(con: duckdb.DuckDBPyConnection, relation: str, cross: CrossRule) -> list[Finding]:
