@@ -126,6 +126,8 @@ class CurLegacy(_Cur):
 
     name = "aws-cur"
     title = "AWS Cost and Usage Report"
+    # AWS leaves the cell blank; reports made by nise, koku's generator, say None.
+    no_number = "None"
     typical = frozenset((*_COMMON, "product/ProductName", "product/region", "lineItem/TaxType"))
 
 

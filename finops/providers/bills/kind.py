@@ -169,6 +169,8 @@ class Given:
         if place is None:
             return f"CAST(NULL AS {DECIMAL})"
         text = self._filled(place)
+        if self._kind.no_number:
+            text = f"nullif({text}, {quote(self._kind.no_number)})"
         alias = f"n{place}"
         if alias not in self.typed:
             self.typed[alias] = decimal_of(text)
@@ -260,6 +262,8 @@ class BillKind(ABC):
     typical: frozenset[str] = frozenset()
     # A word that stands for null when it is not quoted ("NULL" in FOCUS files).
     null_word: str = ""
+    # What a number's cell says for blank, where a source has a word for it that texts may hold.
+    no_number: str = ""
     # What cells hold for "nothing" besides the empty text ("-" in Tencent's bills).
     blanks: tuple[str, ...] = ()
 

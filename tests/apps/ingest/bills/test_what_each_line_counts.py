@@ -150,6 +150,13 @@ def test_t1_17_a_discount_counts_once(tmp_path: Path, columns: bool) -> None:
     assert _sums("charge_category = 'Credit'")[0] == Decimal("-65.00")
 
 
+def test_a_generated_report_may_say_none_for_a_blank_number(tmp_path: Path) -> None:
+    effective = "savingsPlan/SavingsPlanEffectiveCost"
+    run = import_text(tmp_path / "nise.csv", cur_csv([{COST: "1", effective: "None"}, {COST: "None"}]))
+    assert (run.state, run.stored) == ("finished", 2)
+    assert lines("billed_cost") == [(Decimal(1),), (None,)]
+
+
 def test_a_type_without_a_rule_refuses_the_delivery(tmp_path: Path) -> None:
     run = import_text(tmp_path / "new.csv", cur_csv([{COST: "1"}, {TYPE: "FlatRateSubscription", COST: "2"}]))
     assert run.state == "refused"
