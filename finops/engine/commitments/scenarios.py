@@ -6,9 +6,10 @@ next one follows, or, with probability 1 / `mean_blocks`, a block drawn at rando
 Politis and Romano, 1994). All pools share the same draws, so what rose together rises together. Hour k of a
 block of the past is hour k of a block of the future: both are counted from the decision.
 
-Where the mean of the blocks has a trend beyond chance (Mann-Kendall, two-sided, `trend_p`), the past is
-first moved to the level of today by the Theil-Sen slope, and blocks to come are moved on by the slope
-damped with `damping` a block, in steps of a quarter of a year. Never below zero.
+Where the mean of the weeks has a trend beyond chance (Mann-Kendall, two-sided, `trend_p`), the past is first
+moved to the level of today by the Theil-Sen slope, and weeks to come are moved on by the slope damped with
+`damping` a week, in steps of a quarter of a year. Never below zero, never above the highest use seen: money
+is not committed to use that never was. Days (short histories) have no trend.
 """
 
 from __future__ import annotations
@@ -240,8 +241,8 @@ def blocks_of(history: Floats, draws: Draws) -> Floats:
 
 
 def trend_of(blocks: Floats, config: ScenarioConfig) -> float | None:
-    """Theil-Sen slope of the blocks' means, a block; None within chance, or with too few blocks."""
-    if blocks.shape[0] < config.trend_blocks:
+    """Theil-Sen slope of the weeks' means, a week; None within chance, or with too few weeks."""
+    if blocks.shape[0] < config.trend_blocks or blocks.shape[1] < WEEK:
         return None
     means = blocks.mean(axis=1)
     if np.ptp(means) == 0.0:
@@ -280,7 +281,7 @@ def future_of(history: Floats, draws: Draws, *, with_trend: bool = True) -> Futu
     for first, last in draws.steps(draws.horizon_hours):
         middle = (first + last) / 2 + 0.5
         moved = trend * damping * (1 - damping**middle) / (1 - damping)
-        steps.append(np.maximum(0.0, today + moved))
+        steps.append(np.clip(today + moved, 0.0, shape.maximum))
     return Future(draws, tuple(steps), shape)
 
 

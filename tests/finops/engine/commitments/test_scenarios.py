@@ -89,8 +89,12 @@ def test_a_trend_beyond_chance_moves_the_future_and_noise_does_not() -> None:
     future = future_of(weeks, draws)
     assert future.shape.trend_per_block == pytest.approx(1.0)
     assert len(future.by_step) == 2
-    # detrended to today (29), then on by 0.96 x (1 - 0.96^7) / 0.04 in the first quarter
-    assert float(future.by_step[0].min()) == pytest.approx(29 + 0.96 * (1 - 0.96**7) / 0.04)
+    # all weeks moved to the level of today, and not beyond the highest seen
+    assert (float(future.by_step[0].min()), float(future.by_step[1].max())) == (29.0, 29.0)
+    falling = future_of(weeks[::-1].copy(), draws)
+    # detrended to today (10), then on by -0.96 x (1 - 0.96^7) / 0.04 in the first quarter
+    assert float(falling.by_step[0].min()) == pytest.approx(10 - 0.96 * (1 - 0.96**7) / 0.04)
+    assert trend_of(np.arange(720.0).reshape(30, DAY), config) is None
     noise = np.repeat(np.random.default_rng(1).uniform(5, 6, 20), WEEK)
     assert trend_of(noise.reshape(20, WEEK), config) is None
     assert trend_of(weeks.reshape(20, WEEK)[:11], config) is None

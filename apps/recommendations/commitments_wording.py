@@ -1,0 +1,49 @@
+"""Sentences of commitments: why an offer is bought, why another one is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.utils.translation import gettext as _
+
+from finops.engine.commitments.refusal import Refusal
+from finops.engine.commitments.selection import Pick
+
+_REFUSALS: dict[str, Callable[[], str]] = {
+    "other currency": lambda: _("It costs %(offered)s, your prices are in %(used)s."),
+    "no use": lambda: _("You use no %(family)s."),
+    "other region": lambda: _("It is in %(offered)s, your use is in %(used)s."),
+    "other platform": lambda: _("It is for %(offered)s, your use is %(used)s."),
+    "other tenancy": lambda: _("Its tenancy is %(offered)s, that of your use is %(used)s."),
+    "zonal": lambda: _("It is zonal, in %(offered)s; your use is in %(used)s."),
+    "zonal size": lambda: _("It is zonal and applies to %(offered)s only; you use %(used)s."),
+    "size": lambda: _("It applies to %(offered)s only; you use %(used)s."),
+    "already covered": lambda: _("Your use is already covered by %(by)s."),
+    "no list price": lambda: _("No price list has %(type)s in %(region)s: its saving cannot be judged."),
+    "no known use": lambda: _("No bill says what is used: import one first."),
+    "too short a history": lambda: _("Only %(hours)s hours of use are known; two days are needed."),
+    "over": lambda: _("Its term ended on %(ended)s."),
+    "never pays": lambda: _("An hour costs %(effective)s even at full use, on demand %(on_demand)s."),
+    "too little use": lambda: _(
+        "It pays from %(needed_pct)s %% of the hours; one more would be used %(used_pct)s %%."
+    ),
+    "hours taken by": lambda: _("The hours it would take are covered better by %(by)s."),
+    "over the cash limit": lambda: _("It costs %(upfront)s at once; the limit is %(limit)s."),
+    "over the risk limit": lambda: _("It loses in %(loss_pct)s %% of the scenarios."),
+    "beyond the horizon": lambda: _("Its term of %(hours)s hours is beyond the horizon of %(horizon)s."),
+    "left aside": lambda: _("Not asked for: %(what)s."),
+}
+
+
+def refusal_sentence(refusal: Refusal) -> str:
+    """The sentence of a refusal; KeyError for a code without one."""
+    return _REFUSALS[refusal.code]() % dict(refusal.values)
+
+
+def pick_sentence(pick: Pick) -> str:
+    """Why an offer is bought."""
+    found = pick.evaluation
+    return _("Used %(used).1f %% of its hours; it pays from %(needed).1f %%.") % {
+        "used": found.utilisation * 100,
+        "needed": found.break_even_share * 100,
+    }
