@@ -4,33 +4,84 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 
 from apps.accounts.access import access
+from apps.accounts.models import Organisation
 from apps.accounts.roles import Action
+from apps.billing.models import Budget, Delivery, DeliveryState
+from apps.billing.selectors.allocation import allocation_version
+from apps.billing.selectors.anomalies import anomaly_list
+from apps.billing.selectors.deliveries import reports_visible
 from apps.dashboard import freshness
+from apps.dashboard.caching import cache_key, kept
 from apps.dashboard.overview import Overview, overview
 from apps.dashboard.presenters import anomalies as anomaly_words
 from apps.dashboard.presenters import overview as words
 from apps.dashboard.presenters.spend_words import BASIS_WORDS, month_word
+from apps.dashboard.spend import names_state
 from apps.dashboard.views.spend import organisation_of
+from apps.dashboard.words import lang
+
+BUCKET_SECONDS = 300
 
 
 @access(Action.VIEW)
 def overview_page(request: HttpRequest) -> HttpResponse:
     """The page; without bills what to do next, and the way to what is there already."""
-    found = overview(organisation_of(request), request.GET.dict(), now=datetime.now(UTC))
-    if found is None:
+    organisation, now = organisation_of(request), datetime.now(UTC)
+    region = kept(
+        _key(request, organisation, now),
+        lambda: _region(request, organisation, now),
+        BUCKET_SECONDS,
+        dict[str, str],
+    )
+    if not region:
         context = {"page": "overview", "has_prices": bool(freshness.choices_of(request).known)}
         return render(request, "dashboard/overview_empty.html", context)
-    return render(request, "dashboard/overview.html", _context(found))
+    age = freshness.DataAge(region["age_state"], region["age"])
+    return render(request, "dashboard/overview.html", {"page": "overview", "region": region, "data_age": age})
+
+
+def _region(request: HttpRequest, organisation: Organisation, now: datetime) -> dict[str, str]:
+    """The page's content and the age for the top bar; {} without bills."""
+    found = overview(organisation, request.GET.dict(), now=now)
+    if found is None:
+        return {}
+    age = words.data_age(found)
+    html = render_to_string("dashboard/overview_region.html", _context(found), request=request)
+    return {"html": html, "age": age.text, "age_state": age.state}
+
+
+def _key(request: HttpRequest, organisation: Organisation, now: datetime) -> str:
+    """Everything that the content depends on; ages on it are at most five minutes behind."""
+    anomalies = anomaly_list(organisation).aggregate(
+        n=Count("pk"), seen=Max("updated_at"), said=Max("stated_at")
+    )
+    budgets = Budget.objects.filter(organisation=organisation).aggregate(n=Count("pk"), at=Max("updated_at"))
+    deliveries = Delivery.objects.filter(
+        report__in=reports_visible(organisation=organisation), state=DeliveryState.CURRENT
+    )
+    return cache_key(
+        "overview",
+        freshness.snapshots_of(request),
+        organisation.pk,
+        allocation_version(organisation),
+        names_state(organisation),
+        sorted(anomalies.items()),
+        sorted(budgets.items()),
+        list(deliveries.order_by("pk").values_list("pk", "reconciled")),
+        lang(),
+        request.GET.urlencode(),
+        int(now.timestamp()) // BUCKET_SECONDS,
+    )
 
 
 def _context(found: Overview) -> dict[str, object]:
     return {
-        "page": "overview",
-        "data_age": words.data_age(found),
         "found": found,
         "heading": words.heading(found),
         "eyebrow": words.full(found),
