@@ -17,7 +17,8 @@ from finops.providers.files.object_reads import read_days
 def ask(*words: str) -> dict[str, Any]:
     out = StringIO()
     call_command("backtest_storage", *words, "--json", stdout=out, stderr=StringIO())
-    return json.loads(out.getvalue())  # type: ignore[no-any-return]
+    answer: dict[str, Any] = json.loads(out.getvalue())
+    return answer
 
 
 def test_reads_by_day_give_every_policy_and_the_optimum(tmp_path: Path) -> None:
