@@ -20,14 +20,16 @@ from pyiceberg.expressions import BooleanExpression
 from apps.billing.models import BillReport, Delivery, DeliveryPart, DeliveryState
 from apps.ingest.bills.kinds import BY_NAME
 from apps.ingest.bills.staged import Staged, discard
-from apps.ingest.bills.totals import Totals, as_text, reconcile, totals_of
+from apps.ingest.bills.totals import Totals, as_text, checks, reconcile, totals_of
 from finops.frames.focus import BASES
 from finops.lake import BILL_DAILY, BILL_LINES, Lake
 from finops.lake.bill_tables import DAILY_DIMENSIONS, DAILY_SUMS
 from finops.lake.filters import all_of, any_of, equals
 from finops.lake.sql import name, quote
+from finops.providers.bills import plain
 
 _PARTS_PER_INSERT = 2_000
+NET_COLUMN = plain("lineItem/NetUnblendedCost")
 
 
 @dataclass
@@ -150,6 +152,7 @@ def _store(one: Decided, *, run_id: int, expected: dict[str, Decimal] | None) ->
     staged, totals = one.staged, one.totals
     reconciled, difference = reconcile(totals, expected)
     notes = [note for part in staged.parts for note in part.notes] + totals.notes
+    notes += checks(totals, has_net_columns=NET_COLUMN in map(plain, staged.columns))
     if one.overlaps:
         notes.append({"code": "overlap", "reports": one.overlaps})
     delivery = Delivery.objects.create(

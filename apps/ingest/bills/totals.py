@@ -66,6 +66,25 @@ def _facts(con: duckdb.DuckDBPyConnection, lines: str, found: Totals) -> None:
             found.notes.append({"code": "blank", "basis": basis, "column": column, "rows": count})
 
 
+def checks(totals: Totals, *, has_net_columns: bool) -> list[dict[str, Any]]:
+    """Figures that say the same in two ways, for the notes: they decide nothing.
+
+    `net`: cash with its discount rows against the net columns. `amortised`: with no upfront part it equals
+    cash over a month; a difference is what upfront fees and refunds move between months.
+    """
+    found: list[dict[str, Any]] = []
+    for currency, sums in totals.by_currency.items():
+        billed, amortised, net = (sums[basis] for basis in ("billed", "amortised", "net"))
+        pairs = [("amortised", amortised), *([("net", net)] if has_net_columns else [])]
+        for code, other in pairs:
+            if billed is not None and other is not None:
+                found.append(
+                    {"code": code, "currency": currency, "agrees": billed == other,
+                     "difference": as_text(other - billed)}
+                )  # fmt: skip
+    return found
+
+
 def as_text(value: Any) -> Any:
     """Decimals as plain texts without needless zeros, everything else as it is."""
     if isinstance(value, Decimal):

@@ -84,6 +84,8 @@ def test_t1_08_covered_usage_and_its_negation(tmp_path: Path) -> None:
     import_text(tmp_path / "sp.csv", cur_csv(rows))
     assert _sums() == (Decimal("0.50"), Decimal("0.50"), Decimal("0.50"), Decimal(3))
     assert _sums("x_line_item_type = 'SavingsPlanRecurringFee'")[1] == Decimal("0.04")
+    agrees = {"code": "amortised", "currency": "USD", "agrees": True, "difference": "0"}
+    assert agrees in Delivery.objects.get().notes
 
 
 def test_t1_11_a_fee_is_judged_by_seller_and_reservation(tmp_path: Path) -> None:
@@ -148,6 +150,8 @@ def test_t1_17_a_discount_counts_once(tmp_path: Path, columns: bool) -> None:
     assert _sums()[2] == Decimal("435.00")
     assert _sums("charge_category = 'Usage'")[0] == Decimal("500.00")
     assert _sums("charge_category = 'Credit'")[0] == Decimal("-65.00")
+    agrees = {"code": "net", "currency": "USD", "agrees": True, "difference": "0"}
+    assert (agrees in Delivery.objects.get().notes) is columns
 
 
 def test_a_generated_report_may_say_none_for_a_blank_number(tmp_path: Path) -> None:
