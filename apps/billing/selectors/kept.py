@@ -24,6 +24,17 @@ def key_of(name: str, snapshots: Mapping[str, int], *parts: Any) -> str:
     return f"bills:{name}:{hashlib.sha256(raw.encode()).hexdigest()[:40]}"
 
 
+def found_answer(key: str) -> dict[str, Any] | None:
+    """What is kept under the key."""
+    found: dict[str, Any] | None = cache.get(key)
+    return found
+
+
+def keep(key: str, answer: dict[str, Any]) -> None:
+    """Keep a JSON object."""
+    cache.set(key, answer, SECONDS)
+
+
 def kept(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The JSON object kept under the key, else made and kept."""
     found: dict[str, Any] | None = cache.get(key)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import Allocation, allocation_of
 from apps.billing.selectors.exchange import Rate, exchange_rates_of
-from apps.billing.selectors.kept import kept, key_of
+from apps.billing.selectors.kept import MOST_ROWS, found_answer, keep, key_of
 from apps.billing.selectors.spend_period import Coverage
 from apps.billing.selectors.spend_question import (
     TEAM,
@@ -23,7 +23,7 @@ from apps.billing.selectors.spend_question import (
     SpendRefusedError,
 )
 from apps.billing.selectors.spend_reading import Reading, known_coverage, report_ids
-from apps.billing.selectors.spend_sums import amounts, rate_of
+from apps.billing.selectors.spend_sums import amounts, rate_of, row_texts
 from finops.engine.spend import ZERO
 from finops.lake import facts
 
@@ -106,16 +106,24 @@ def spend(
     reports = report_ids(organisation)
     check_where(question, rules)
     reading = Reading(question, found, reports, rules, organisation, with_unallocated)
+    key = ""
     if allocation is None:
         parts = [reports, rules.version, question.parameters(), with_unallocated, rules.slugs]
         if question.currency is not None:
             parts.append([str(values) for values in exchange_rates_of(organisation).values_list()])
-        raw = kept(key_of("spend", found, organisation and organisation.pk, *parts), reading.document)
+        key = key_of("spend", found, organisation and organisation.pk, *parts)
+    raw = found_answer(key) if key else None
+    if raw is not None:
+        rows = [_row_of(values) for values in raw["rows"]]
     else:
         raw = reading.document()
+        rows = [SpendRow(*values) for values in raw["rows"]]
+        # A long answer is quicker read again than written down.
+        if key and len(rows) <= MOST_ROWS:
+            keep(key, {**raw, "rows": [row_texts(values) for values in raw["rows"]]})
     answer = SpendAnswer(
         question=question,
-        rows=[_row_of(values) for values in raw["rows"]],
+        rows=rows,
         totals=amounts(raw["totals"]),
         unallocated=amounts(raw["unallocated"]),
         coverage=known_coverage(question.window, organisation=organisation, now=now),

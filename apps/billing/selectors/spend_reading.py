@@ -32,6 +32,7 @@ from apps.billing.selectors.spend_sums import (
     amounts,
     in_order,
     limited,
+    plain_rows,
     rate_values,
     row_values,
     texts,
@@ -56,7 +57,7 @@ class Reading:
     with_unallocated: bool
 
     def document(self) -> dict[str, Any]:
-        """The answer as JSON values; decimals are text."""
+        """The answer as JSON values, but for the rows: those are values of `SpendRow`."""
         if not self.reports or BILL_DAILY not in self.snapshots:
             return {"rows": [], "totals": {}, "unallocated": {}, "left_out": 0, "rates": [], "merged": {}}
         question = self.question
@@ -76,15 +77,21 @@ class Reading:
         rates: dict[tuple[str, date], Rate] = {}
         if convert_to is not None:
             rows = self._converted(plan, rows, convert_to, rates)
-        sums, unallocated = self._summed(plan, rows)
-        if totals is None:
-            left_out, sums = limited(sums, question.limit)
-            # Summed over all groups: a limit leaves rows out, never money.
-            totals = self._totals(plan, rows)
+        unallocated: dict[str, Decimal] = {}
+        if not plan.with_rules and not plan.by_month and TEAM not in question.by:
+            shown = plain_rows(question, rows)
+            totals = self._totals(plan, rows) if totals is None else totals
+        else:
+            sums, unallocated = self._summed(plan, rows)
+            if totals is None:
+                left_out, sums = limited(sums, question.limit)
+                # Summed over all groups: a limit leaves rows out, never money.
+                totals = self._totals(plan, rows)
+            shown = [row_values(question, group, one) for group, one in in_order(sums)]
         if self.with_unallocated and not with_rules:
             unallocated = self._unallocated(plan, totals)
         return {
-            "rows": [row_values(question, group, one) for group, one in in_order(sums)],
+            "rows": shown,
             "totals": texts(totals),
             "unallocated": texts(unallocated) if self.with_unallocated or by_team else {},
             "left_out": left_out,

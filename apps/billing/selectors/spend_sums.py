@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -73,14 +73,56 @@ def in_order(sums: Mapping[Group, GroupSum]) -> list[tuple[Group, GroupSum]]:
 
 
 def row_values(question: SpendQuestion, group: Group, one: GroupSum) -> list[Any]:
-    """A row as JSON values, in the order that `row_of` reads."""
+    """A row's values, in the order of the fields of `SpendRow`."""
     values, period, currency = group
     start, end = period_of(question, period)
     quantity = None if one.mixed else one.quantity
     unit = None if one.mixed else one.unit
+    return [values, start, end, currency, one.cost, quantity, unit, one.lines, one.missing]
+
+
+def plain_rows(question: SpendQuestion, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """The same of groups that nothing has to be added to, without a detour: a long answer is all rows."""
+    count = len(question.by)
+    periods: dict[date | None, tuple[date, date]] = {}
+    made = []
+    for row in rows:
+        period = row[count] if question.granularity else None
+        if period not in periods:
+            periods[period] = period_of(question, period)
+        currency, cost, quantity, unit, lines, missing = row[-6:]
+        if quantity and unit is None:
+            quantity = None
+        made.append(
+            [
+                row[:count],
+                *periods[period],
+                currency,
+                cost,
+                quantity,
+                unit if quantity else None,
+                lines,
+                missing,
+            ]
+        )
+    made.sort(
+        key=lambda row: (
+            row[1],
+            row[3],
+            row[4] is None,
+            -(row[4] or ZERO),
+            tuple(str(value) for value in row[0]),
+        )
+    )
+    return made
+
+
+def row_texts(row: Sequence[Any]) -> list[Any]:
+    """A row as JSON values, in the same order."""
+    values, start, end, currency, cost, quantity, *rest = row
     return [
-        list(values), start.isoformat(), end.isoformat(), currency, decimal_text(one.cost),
-        decimal_text(quantity), unit, one.lines, one.missing,
+        list(values), start.isoformat(), end.isoformat(), currency, decimal_text(cost),
+        decimal_text(quantity), *rest,
     ]  # fmt: skip
 
 
