@@ -157,7 +157,7 @@ def _evaluation(
     level = size * quantity
     used = float(cover.at(level))
     savings = market.on_demand * future.covered(level, hours) - cost
-    low, high = np.quantile(savings, (LOW, HIGH))
+    low, high = interval(savings)
     share = used / (level * hours)
     rate = Decimal(repr(market.on_demand * size))
     return Evaluation(
@@ -179,6 +179,15 @@ def _evaluation(
         versus=versus(market, used, level * hours, cost),
         decided_at=now,
     )
+
+
+def interval(values: Floats) -> tuple[float, float]:
+    """The 5 % and 95 % quantiles, linear between neighbours."""
+    ordered = np.sort(values)
+    low, high = np.interp(
+        (LOW * (values.size - 1), HIGH * (values.size - 1)), np.arange(values.size), ordered
+    )
+    return float(low), float(high)
 
 
 def versus(market: Market, used: float, all_hours: float, cost: float) -> tuple[tuple[str, float], ...]:

@@ -156,7 +156,7 @@ class Future:
     draws: Draws
     by_step: tuple[Floats, ...]
     shape: Shape
-    _sorted: dict[int, tuple[Floats, np.ndarray]] = field(default_factory=dict, compare=False)
+    _sorted: dict[int, SortedUse] = field(default_factory=dict, compare=False)
 
     def most(self) -> float:
         """The highest use that may come."""
@@ -189,47 +189,74 @@ class Future:
         return answer
 
     def expected(self, hours: float) -> ExpectedCover:
-        """Mean cover as a function of the level, for any number of levels at once."""
-        values, weights = [], []
-        for step, (first, last) in enumerate(self._ranges(hours)):
+        """Mean cover as a function of the level, exact at every level."""
+        ranges = self._ranges(hours)
+        parts = []
+        for step, (first, last) in enumerate(ranges):
             index = min(step, len(self.by_step) - 1)
             if index not in self._sorted:
-                flat = self.by_step[index].ravel()
-                order = np.argsort(flat, kind="stable")
-                self._sorted[index] = (flat[order], order)
-            value, order = self._sorted[index]
-            values.append(value)
-            weights.append(self.draws.weights(first, last, hours).mean[order % self.draws.block_hours])
-        if len(values) == 1 or all(value is values[0] for value in values):
-            return ExpectedCover(values[0], np.sum(weights, axis=0))
-        value, weight = np.concatenate(values), np.concatenate(weights)
-        order = np.argsort(value, kind="stable")
-        return ExpectedCover(value[order], weight[order])
+                self._sorted[index] = SortedUse(self.by_step[index])
+            weights = self.draws.weights(first, last, hours)
+            seen = (
+                float(weights.mean[-1])
+                if weights.begun is None
+                else float(weights.mean[-1] - weights.parts[-1] / self.draws.blocks)
+            )
+            parts.append((self._sorted[index], seen, weights.parts if weights.begun is not None else None))
+        return ExpectedCover(parts, self.draws.blocks)
+
+
+class SortedUse:
+    """Sums of min(level, use) over all known hours by prefix sums over the sorted use."""
+
+    def __init__(self, blocks: Floats) -> None:
+        self.blocks = blocks
+        self._value = np.sort(blocks, axis=None)
+        self._below = np.concatenate([[0.0], np.cumsum(self._value)])
+
+    def at(self, level: float) -> float:
+        """The sum over all hours."""
+        place = int(np.searchsorted(self._value, level, side="right"))
+        return float(self._below[place]) + level * (self._value.size - place)
+
+    def first(self, level: float, parts: Floats) -> float:
+        """The sum over the first hours of every block, each hour counted with its part."""
+        hours = int(np.count_nonzero(parts))
+        return float((np.minimum(self.blocks[:, :hours], level) @ parts[:hours]).sum())
 
 
 class ExpectedCover:
-    """E[sum of min(level, use)] by prefix sums over the sorted use; concave and exact at every level."""
+    """E[sum of min(level, use)] over a term; concave in the level.
 
-    def __init__(self, value: Floats, weight: Floats) -> None:
-        self._value = value
-        self._below = np.concatenate([[0.0], np.cumsum(value * weight)])
-        self._hours = np.concatenate([[0.0], np.cumsum(weight)])
+    `steps`: (use, how often each of its hours is seen in whole blocks, the parts of the hours of a
+    broken block).
+    """
 
-    def at(self, level: Floats | float) -> Floats:
+    def __init__(self, steps: Sequence[tuple[SortedUse, float, Floats | None]], blocks: int) -> None:
+        self._steps = steps
+        self._blocks = blocks
+
+    def at(self, level: float) -> float:
         """Unit-hours covered by `level` units."""
-        place = np.searchsorted(self._value, level, side="right")
-        answer: Floats = self._below[place] + level * (self._hours[-1] - self._hours[place])
-        return answer
+        total = 0.0
+        for use, seen, parts in self._steps:
+            total += seen * use.at(level)
+            if parts is not None:
+                total += use.first(level, parts) / self._blocks
+        return total
 
     @property
     def hours(self) -> float:
         """Hours of the term."""
-        return float(self._hours[-1])
+        return sum(
+            seen * use.blocks.size + (0.0 if parts is None else float(parts.sum()))
+            for use, seen, parts in self._steps
+        )
 
     @property
     def used(self) -> float:
         """All unit-hours of use."""
-        return float(self._below[-1])
+        return self.at(max(float(use.blocks.max()) for use, _, _ in self._steps))
 
 
 def blocks_of(history: Floats, draws: Draws) -> Floats:
