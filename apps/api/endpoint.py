@@ -51,7 +51,7 @@ class Endpoint:
 
     `action` is what the person's role must hold; `scope` is what a key must hold: None closes the endpoint
     to keys, "any" lets every key in. `query` and `body` are strict; without them any parameter or field is
-    an error.
+    an error. `refusals` are statuses beyond those that every endpoint has.
     """
 
     summary: str
@@ -62,6 +62,7 @@ class Endpoint:
     body: type[StrictSerializer] | None = None
     status: int = 200
     description: str = ""
+    refusals: tuple[int, ...] = ()
 
 
 class EndpointPermission(BasePermission):

@@ -79,6 +79,7 @@ class EndpointSchema(AutoSchema):
             codes += [413, 415]
         if "{" in self.path or "page" in endpoint.query().fields:
             codes.append(404)
+        codes += endpoint.refusals
         errors = dict.fromkeys(codes, ErrorAnswer)
         return {endpoint.status if endpoint.answer else 204: endpoint.answer, **errors}
 

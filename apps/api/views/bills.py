@@ -230,6 +230,7 @@ class Changes(ApiView):
             scope=Scope.READ_BILLS,
             query=ChangesQuery,
             answer=OpenApiTypes.OBJECT,
+            refusals=(404,),
         )
     }
 

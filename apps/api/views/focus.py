@@ -65,6 +65,7 @@ class FocusExport(ApiView):
             scope=Scope.READ_BILLS,
             query=FocusQuery,
             answer=OpenApiTypes.BINARY,
+            refusals=(507,),
             description="The file. Headers: `X-Focus-Version`, `X-Rows`, `X-Focus-Conformant` and "
             "`X-Columns-Not-Available`, what the sources cannot give.",
         )
