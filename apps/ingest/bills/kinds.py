@@ -11,6 +11,7 @@ from finops.providers.azure import bills as azure
 from finops.providers.bills import BillKind, Recognition
 from finops.providers.files import UnreadableError
 from finops.providers.focus.bills import Focus
+from finops.providers.focus.demo import DemoBill
 from finops.providers.gcp import bills as gcp
 from finops.providers.tencent import bills as tencent
 
@@ -23,9 +24,11 @@ KINDS: tuple[BillKind, ...] = (
     Focus(),
     CostExplorerTotals(),
 )
-BY_NAME = {kind.name: kind for kind in KINDS}
+DEMO = DemoBill()
+BY_NAME = {kind.name: kind for kind in (*KINDS, DEMO)}
+GIVE_WAY = tuple(kind.name for kind in BY_NAME.values() if kind.gives_way)
 AUTO = "auto"
-NAMES = (AUTO, *BY_NAME)
+NAMES = (AUTO, *(kind.name for kind in KINDS))
 
 
 def recognise(headers: Sequence[str], wanted: str = AUTO) -> BillKind:

@@ -15,10 +15,11 @@ from typing import Any
 
 import duckdb
 from django.db import transaction
+from django.db.models import Q
 from pyiceberg.expressions import BooleanExpression
 
 from apps.billing.models import BillReport, Delivery, DeliveryPart, DeliveryState
-from apps.ingest.bills.kinds import BY_NAME
+from apps.ingest.bills.kinds import BY_NAME, GIVE_WAY
 from apps.ingest.bills.staged import Staged, discard
 from apps.ingest.bills.totals import Totals, as_text, checks, reconcile, totals_of
 from finops.frames.focus import BASES
@@ -55,31 +56,32 @@ def decide(con: duckdb.DuckDBPyConnection, staged: Sequence[Staged]) -> list[Dec
         rivals = _rivals(one)
         current = same.first()
         if (current is not None and current.delivered_at > one.delivered_at) or (
-            _stopgap(one) and rivals.filter(stopgap=False).exists()
+            one.kind in GIVE_WAY and rivals.exclude(kind__in=GIVE_WAY).exists()
         ):
             found.state = DeliveryState.LATE
         else:
             found.replaced = list(same.values_list("pk", flat=True))
-            if not _stopgap(one):
-                found.replaced += rivals.filter(stopgap=True).values_list("pk", flat=True)
+            if one.kind not in GIVE_WAY:
+                found.replaced += rivals.filter(kind__in=GIVE_WAY).values_list("pk", flat=True)
             earlier = newest.get((one.report, one.identity.period))
             if earlier is not None:
                 earlier.state = DeliveryState.SUPERSEDED
             newest[one.report, one.identity.period] = found
-            found.overlaps = list(rivals.filter(stopgap=False).values_list("report_id", flat=True).distinct())
+            found.overlaps = _reports(rivals.exclude(kind__in=GIVE_WAY))
         decided.append(found)
     return decided
 
 
-def _stopgap(one: Staged) -> bool:
-    return bool(getattr(BY_NAME[one.kind], "stopgap", False))
+def _reports(rivals: Any) -> list[int]:
+    return list(rivals.values_list("report_id", flat=True).distinct())
 
 
 def _rivals(one: Staged) -> Any:
-    """Current deliveries of the same payer and period in other reports."""
+    """Current deliveries of the same payer and period in other reports that the same people see."""
     report = BillReport.objects.get(pk=one.report)
+    seen = Q(report__organisation=report.organisation_id) | Q(report__organisation__isnull=True)
     return Delivery.objects.filter(
-        report__organisation=report.organisation_id,
+        seen,
         report__provider=report.provider,
         report__payer=report.payer,
         billing_period=one.identity.period,
@@ -168,7 +170,7 @@ def _store(one: Decided, *, run_id: int, expected: dict[str, Decimal] | None) ->
         columns=staged.columns,
         tag_keys=staged.tag_keys,
         final=totals.final,
-        stopgap=_stopgap(staged),
+        stopgap=BY_NAME[staged.kind].stopgap,
         run_id=run_id,
         rows_read=staged.rows_read,
         stored=staged.rows_read - staged.rejected,

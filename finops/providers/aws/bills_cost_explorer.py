@@ -20,6 +20,7 @@ class CostExplorerTotals(BillKind):
     provider = "aws"
     # Never over an export of the same payer and period, and replaced whole by the first one.
     stopgap = True
+    gives_way = True
     required = {column: (column,) for column in COLUMNS}
     typical = frozenset(COLUMNS)
 

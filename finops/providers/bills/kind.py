@@ -260,6 +260,10 @@ class BillKind(ABC):
     required: Mapping[str, tuple[str, ...]]
     # Columns that tell this kind from its relatives; each one found is a point.
     typical: frozenset[str] = frozenset()
+    # Daily totals in place of an export that has not come yet; said wherever their numbers show.
+    stopgap: bool = False
+    # Never over a bill of another report of the same account and month, and replaced by the first one.
+    gives_way: bool = False
     # A word that stands for null when it is not quoted ("NULL" in FOCUS files).
     null_word: str = ""
     # What a number's cell says for blank, where a source has a word for it that texts may hold.
