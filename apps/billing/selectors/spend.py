@@ -126,7 +126,7 @@ def spend(
         rows=rows,
         totals=amounts(raw["totals"]),
         unallocated=amounts(raw["unallocated"]),
-        coverage=known_coverage(question.window, organisation=organisation, now=now),
+        coverage=known_coverage(question, organisation=organisation, now=now),
         left_out=raw["left_out"],
         rates=[rate_of(values) for values in raw["rates"]],
         merged=raw["merged"],

@@ -59,7 +59,7 @@ def spend_compare(
 ) -> SpendChange:
     """The question's period (as far as delivered) against the period before. Raises as `spend` does."""
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    asked = known_coverage(question.window, organisation=organisation, now=now)
+    asked = known_coverage(question, organisation=organisation, now=now)
     windows = comparison(question.window, known_to=asked.known_to, against=against)
     if windows is None:
         return SpendChange(question, None, None, None, {}, asked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -23,7 +23,7 @@ SETTLED = timedelta(days=1)
 @dataclass(frozen=True)
 class Gap:
     """Why a report's month is not complete. `reason`: not delivered, not over, days missing, not final,
-    daily totals only, not reconciled; `delivered_to`: the last day in it.
+    daily totals only, not reconciled, counted twice; `delivered_to`: the last day in it.
     """
 
     report: str
@@ -57,6 +57,9 @@ class Gap:
             "daily totals only": _("%(report)s, %(month)s: daily totals until the first export arrives."),
             "not reconciled": _("%(report)s, %(month)s: differs from the invoice or manifest."),
             "not over": _("%(report)s, %(month)s: the month is not over."),
+            "counted twice": _(
+                "%(report)s: bills of one payer for %(month)s, and all of them are in the sum."
+            ),
         }
         return words[self.reason] % values
 
@@ -77,9 +80,24 @@ class Coverage:
         return not self.gaps
 
 
-def coverage(window: Window, *, organisation: Organisation | None, now: datetime) -> Coverage:
-    """Deliveries of the window and what is missing of it at `now`."""
-    reports = {report.pk: report for report in reports_visible(organisation=organisation)}
+def coverage(
+    window: Window,
+    *,
+    organisation: Organisation | None,
+    now: datetime,
+    where: Mapping[str, Sequence[str]] | None = None,
+) -> Coverage:
+    """Deliveries of the window and what is missing of it at `now`.
+
+    `where`: the question's alternatives by dimension; reports of other providers and payers do not count.
+    """
+    asked = where or {}
+    reports = {
+        report.pk: report
+        for report in reports_visible(organisation=organisation)
+        if report.provider in asked.get("provider", (report.provider,))
+        and report.payer in asked.get("payer", (report.payer,))
+    }
     months = months_of(window)
     current = Delivery.objects.filter(report__in=reports, state=DeliveryState.CURRENT)
     found = {
@@ -103,9 +121,20 @@ def coverage(window: Window, *, organisation: Organisation | None, now: datetime
             if known < min(window.end, next_month(month)):
                 ends.append(known)
             gaps += _gaps(report, row, month, window, now, first_month=month == begun)
+    gaps += _twice([(reports[row.report_id], row.billing_period) for row in found.values()])
     sources = [_source(reports[row.report_id], row) for row in found.values()]
     sources.sort(key=lambda one: (one["billing_period"], one["report"]))
     return Coverage(sources, gaps, min(ends, default=None))
+
+
+def _twice(current: Iterable[tuple[BillReport, date]]) -> Iterable[Gap]:
+    """Months for which a payer's bill came in several reports (a CUR and a FOCUS export, say)."""
+    found: dict[tuple[date, str, str], list[str]] = {}
+    for report, month in current:
+        found.setdefault((month, report.provider, report.payer), []).append(str(report))
+    for (month, _provider, _payer), names in sorted(found.items()):
+        if len(names) > 1:
+            yield Gap(", ".join(sorted(names)), month, "counted twice")
 
 
 def _source(report: BillReport, row: Delivery) -> dict[str, Any]:

@@ -272,7 +272,7 @@ class _Session:
     snapshots: dict[str, int]
     reports: list[str]
     opened: dict[str, duckdb.DuckDBPyConnection] = field(default_factory=dict)
-    coverages: dict[Window, Coverage] = field(default_factory=dict)
+    coverages: dict[tuple[Any, ...], Coverage] = field(default_factory=dict)
 
 
 _session: ContextVar[_Session | None] = ContextVar("session of spend", default=None)
@@ -303,14 +303,16 @@ def in_session(
     return reading_session(window, snapshots, organisation=organisation)
 
 
-def known_coverage(window: Window, *, organisation: Organisation | None, now: datetime) -> Coverage:
-    """`coverage`, looked up once a session."""
+def known_coverage(question: SpendQuestion, *, organisation: Organisation | None, now: datetime) -> Coverage:
+    """What the question rests on (`coverage`), looked up once a session."""
     session = _session.get()
+    asked = {name: tuple(v) for name, v in question.conditions().items() if name in ("provider", "payer")}
+    key = (question.window, tuple(sorted(asked.items())))
     if session is None:
-        return coverage(window, organisation=organisation, now=now)
-    if window not in session.coverages:
-        session.coverages[window] = coverage(window, organisation=organisation, now=now)
-    return session.coverages[window]
+        return coverage(question.window, organisation=organisation, now=now, where=asked)
+    if key not in session.coverages:
+        session.coverages[key] = coverage(question.window, organisation=organisation, now=now, where=asked)
+    return session.coverages[key]
 
 
 def report_ids(organisation: Organisation | None) -> list[str]:

@@ -250,6 +250,25 @@ def test_a_month_without_a_delivery_is_not_complete(empty_lake: Path) -> None:
     assert [gap.reason for gap in july.coverage.gaps] == ["not over"]
 
 
+def test_a_payer_whose_bill_came_in_two_reports_is_told(empty_lake: Path) -> None:
+    put_bill([line("100")], period=MAY)
+    put_bill([line("100")], period=MAY, organisation=Organisation.default())
+    put_bill([line("7")], period=MAY, payer="2")
+    answer = ask()
+    assert answer.total == 207
+    assert [(gap.reason, gap.billing_period) for gap in answer.coverage.gaps] == [("counted twice", MAY)]
+    assert not answer.complete
+    assert ask(where=["payer=2"]).complete
+
+
+def test_another_payers_gaps_do_not_count_for_a_question_about_one(empty_lake: Path) -> None:
+    put_bill([line("1", x_day=date(2026, 5, 18))], period=MAY, final=False)
+    put_bill([line("2")], period=MAY, payer="2")
+    assert [gap.reason for gap in ask(where=["payer=1"]).coverage.gaps] == ["days missing", "not final"]
+    assert ask(where=["payer=2"]).complete
+    assert ask(where=["provider=azure"]).coverage.sources == []
+
+
 def test_the_second_answer_comes_from_the_cache_until_the_bill_changes(
     empty_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
