@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from apps.accounts.models import Organisation
-from apps.billing.models import Anomaly, Budget, BudgetScope, Delivery, DeliveryState
+from apps.billing.models import Anomaly, BillWatch, Budget, BudgetScope, Delivery, DeliveryState
 from apps.billing.selectors.accounts import account_names
 from apps.billing.selectors.anomalies import anomalies_waiting
 from apps.billing.selectors.bill_days import BillDays, bill_days
@@ -62,6 +62,7 @@ class Overview:
     savings: SavingsRate | None
     anomalies: list[Anomaly]
     anomalies_waiting: int
+    anomalies_judged: bool
     deliveries: list[Delivery]
     names: Mapping[str, str]
 
@@ -135,6 +136,9 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
         savings=savings_rates(organisation, window).get(found.currency),
         anomalies=list(in_month[:ANOMALIES_SHOWN]),
         anomalies_waiting=in_month.count(),
+        anomalies_judged=BillWatch.objects.filter(
+            organisation=organisation, judged_to__gte=known.end
+        ).exists(),
         deliveries=_deliveries(organisation, asked),
         names={
             number: name for (_provider, number), name in account_names(organisation=organisation).items()

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from apps.accounts.access import access
 from apps.accounts.models import Organisation
 from apps.accounts.roles import Action
-from apps.billing.models import Budget, Delivery, DeliveryState
+from apps.billing.models import BillWatch, Budget, Delivery, DeliveryState
 from apps.billing.selectors.allocation import allocation_version
 from apps.billing.selectors.anomalies import anomaly_list
 from apps.billing.selectors.deliveries import reports_visible
@@ -73,6 +73,7 @@ def _key(request: HttpRequest, organisation: Organisation, now: datetime) -> str
         names_state(organisation),
         sorted(anomalies.items()),
         sorted(budgets.items()),
+        list(BillWatch.objects.filter(organisation=organisation).values_list("judged_to", flat=True)),
         list(deliveries.order_by("pk").values_list("pk", "reconciled")),
         lang(),
         request.GET.urlencode(),
