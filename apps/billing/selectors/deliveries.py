@@ -13,6 +13,7 @@ from django.db.models import Max, Q, QuerySet, Sum
 from apps.accounts.models import Organisation
 from apps.billing.models import BillReport, Delivery, DeliveryPart, DeliveryState
 from finops.frames.focus import BASES
+from finops.frames.money import EXACT
 
 # What changes can be told by: the columns of `DeliveryPart`.
 CHANGE_DIMENSIONS = ("service", "account", "charge_category")
@@ -31,7 +32,7 @@ class PartChange:
     @property
     def difference(self) -> Decimal:
         """After less before; what was not there counts nothing."""
-        return (self.after or Decimal(0)) - (self.before or Decimal(0))
+        return EXACT.subtract(self.after or Decimal(0), self.before or Decimal(0))
 
 
 def reports_visible(*, organisation: Organisation | None) -> QuerySet[BillReport]:

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from apps.billing.models import Delivery
 from apps.billing.selectors.deliveries import PartChange, delivery_before, delivery_changes
+from finops.frames.money import EXACT
 from finops.lake import BILL_DAILY, BILL_LINES, facts
 
 ABSENT = "absent"
@@ -103,13 +104,14 @@ def _change(change: PartChange, by: Sequence[str], before: Delivery, after: Deli
 def _by_currency(changes: Sequence[dict[str, Any]]) -> dict[str, str]:
     sums: dict[str, Decimal] = {}
     for change in changes:
-        sums[change["currency"]] = sums.get(change["currency"], Decimal(0)) + Decimal(change["difference"])
+        before = sums.get(change["currency"], Decimal(0))
+        sums[change["currency"]] = EXACT.add(before, Decimal(change["difference"]))
     return {currency: plain(amount) for currency, amount in sorted(sums.items())}
 
 
 def plain(amount: Decimal) -> str:
     """Without exponent and needless zeros."""
-    return format(amount.normalize(), "f") if amount else "0"
+    return format(amount.normalize(EXACT), "f") if amount else "0"
 
 
 def _iso(moment: datetime) -> str:

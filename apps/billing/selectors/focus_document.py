@@ -12,6 +12,7 @@ from apps.billing.selectors.focus_rows import Chosen, Presence, focus_name
 from apps.billing.selectors.spend_document import evidence
 from finops.engine.spend import Window
 from finops.frames.focus_check import Finding
+from finops.frames.money import EXACT
 
 
 def focus_document(
@@ -72,4 +73,4 @@ def _source(delivery: Delivery | None, number: int, presence: Presence) -> dict[
 
 
 def _text(value: Decimal | None) -> str | None:
-    return None if value is None else format(value.normalize(), "f")
+    return None if value is None else format(value.normalize(EXACT), "f")

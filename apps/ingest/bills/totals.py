@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from finops.frames.focus import BASES
+from finops.frames.money import EXACT
 from finops.lake.sql import quote
 
 _SUMS = ", ".join(f"sum({column})" for column in BASES.values())
@@ -80,7 +81,7 @@ def checks(totals: Totals, *, has_net_columns: bool) -> list[dict[str, Any]]:
             if billed is not None and other is not None:
                 found.append(
                     {"code": code, "currency": currency, "agrees": billed == other,
-                     "difference": as_text(other - billed)}
+                     "difference": as_text(EXACT.subtract(other, billed))}
                 )  # fmt: skip
     return found
 
@@ -88,7 +89,7 @@ def checks(totals: Totals, *, has_net_columns: bool) -> list[dict[str, Any]]:
 def as_text(value: Any) -> Any:
     """Decimals as plain texts without needless zeros, everything else as it is."""
     if isinstance(value, Decimal):
-        return format(value.normalize(), "f") if value else "0"
+        return format(value.normalize(EXACT), "f") if value else "0"
     if isinstance(value, dict):
         return {key: as_text(inner) for key, inner in value.items()}
     return value
@@ -106,8 +107,8 @@ def reconcile(
     difference = {}
     for currency, wanted in expected.items():
         billed = totals.by_currency.get(currency, {}).get("billed") or Decimal(0)
-        rounded = billed.quantize(wanted) if wanted.as_tuple().exponent else billed.quantize(Decimal(1))
-        difference[currency] = rounded - wanted
+        places = wanted if wanted.as_tuple().exponent else Decimal(1)
+        difference[currency] = EXACT.subtract(billed.quantize(places, context=EXACT), wanted)
     for currency in totals.by_currency.keys() - expected.keys():
         difference[currency] = totals.by_currency[currency]["billed"] or Decimal(0)
     return not any(difference.values()), difference

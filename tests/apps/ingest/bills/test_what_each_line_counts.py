@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from apps.billing.models import Delivery
+from apps.billing.selectors.delivery_documents import changes_document
 from tests.apps.ingest.bills.conftest import lines
 from tests.support.bills import cur_csv, import_text
 
@@ -109,6 +111,27 @@ def test_t1_12_numbers_as_they_are_written(tmp_path: Path) -> None:
     delivery = Delivery.objects.get()
     assert {"code": "blank", "basis": "billed", "column": "billed_cost", "rows": 1} in delivery.notes
     assert delivery.stored == 5
+
+
+def test_totals_keep_every_digit_of_the_lines(tmp_path: Path) -> None:
+    # 38 digits, ten more than a Python decimal keeps when nobody asks it for more
+    costs = ["12345678901234567890.123456789012345678", "1e-18", "-2.5"]
+    at = datetime(2026, 4, 2, tzinfo=UTC)
+    import_text(
+        tmp_path / "n.csv",
+        cur_csv([{COST: cost} for cost in costs]),
+        at=at,
+        expected={"USD": Decimal("1.00")},
+    )
+    before = Delivery.objects.get()
+    assert before.totals["USD"]["billed"] == "12345678901234567887.623456789012345679"
+    assert before.by_line_item_type["Usage"]["USD"]["billed"] == "12345678901234567887.623456789012345679"
+    assert before.difference == {"USD": "12345678901234567886.62"}
+    import_text(tmp_path / "m.csv", cur_csv([{COST: costs[0]}]), at=at + timedelta(days=1))
+    after = Delivery.objects.get(state="current")
+    [change] = changes_document([after], by=["service"], basis="billed", now=at)["changes"]
+    assert change["after"] == costs[0]
+    assert change["difference"] == "2.499999999999999999"
 
 
 @pytest.mark.parametrize(
