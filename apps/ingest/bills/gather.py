@@ -21,6 +21,8 @@ from finops.providers.aws.bill_manifests import Manifest, is_manifest, parse_man
 from finops.providers.base import PermanentError
 from finops.providers.files import UnreadableError
 
+# What other clouds and tools call theirs; AWS puts the report's name in front.
+_ANYBODYS = "manifest.json"
 _DATA = re.compile(r"(?i)\.(csv|tsv|parquet|gz|zip|xz|zst|zstd|bz2)$")
 
 
@@ -98,10 +100,13 @@ def _by_manifest(files: Sequence[tuple[str, Path]]) -> tuple[list[Bundle], set[P
         try:
             manifest = parse_manifest(path.read_bytes(), path.as_posix())
         except (PermanentError, OSError) as error:
+            # Parts of a delivery whose list is broken are not taken for whole ones.
+            if path.name.lower() != _ANYBODYS:
+                claimed |= _ruled(path, files)
             bundles.append(Bundle((), _changed(path), manifest=shown, refused=f"{shown}: {error}"))
             continue
         bundle = _named(shown, path, manifest)
-        claimed |= _ruled(path, manifest, files)
+        claimed |= _ruled(path, files)
         key = tuple(sorted(p.resolve() for _, p in bundle.files))
         if key not in taken or bundle.refused:
             taken.add(key)
@@ -143,7 +148,7 @@ def _base(path: Path, keys: Sequence[str]) -> tuple[Path, int] | None:
     return None if best is None else (best[2], -best[1])
 
 
-def _ruled(path: Path, manifest: Manifest, files: Sequence[tuple[str, Path]]) -> set[Path]:
+def _ruled(path: Path, files: Sequence[tuple[str, Path]]) -> set[Path]:
     """Data files in the folders that the manifest speaks for."""
     folders = [path.parent]
     parts = list(path.parts)

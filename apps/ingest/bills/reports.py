@@ -30,7 +30,7 @@ def _deliveries(run: IngestRun) -> list[dict[str, Any]]:
         {
             **delivery_document(delivery),
             "unchanged": delivery.pk in there,
-            "rejections": _rejections(run, delivery) if delivery.pk in made else [],
+            "rejections": _rejections(run, delivery) if delivery.pk in made and delivery.rejected else [],
         }
         for delivery in found.order_by("billing_period", "delivered_at", "pk")
     ]

@@ -254,17 +254,17 @@ class _Work:
         self.report.rows_seen += rows
 
     def _refuse(self, error: BillRefusedError, shown: str) -> None:
+        told = error.rejections or [Rejection(shown, None, "", error.reason)]
         self.refused.append(
             {
                 "source": shown,
                 "reason": error.reason,
                 "rejections": [
-                    {"file": r.file, "row": r.row, "field": r.field, "reason": r.reason}
-                    for r in error.rejections[:100]
+                    {"file": r.file, "row": r.row, "field": r.field, "reason": r.reason} for r in told[:100]
                 ],
             }
         )
-        self.rejections += error.rejections or [Rejection(shown, None, "", error.reason)]
+        self.rejections += told
 
     def _swap(self, stager: Stager, staged: list[Staged]) -> None:
         self.report.enter("writing")

@@ -37,6 +37,11 @@ FAULTS_KEPT = 10_000
 # Rows among which the first one that names payer and period is looked for.
 _PEEK_ROWS = 1_000
 _HASH_CHUNK = 1 << 20
+# SQL of the fields of an Identity.
+_IDENTITY = (
+    "x_provider, billing_account_id, "
+    "CAST(date_trunc('month', billing_period_start AT TIME ZONE 'UTC') AS DATE)"
+)
 _FIXED = ("x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day")
 
 
@@ -61,6 +66,7 @@ class Stager:
         before = len(self.written)
         try:
             parts = self._parts(bundle)
+            _months_as_listed(bundle, parts)
         except BaseException:
             discard(self.written[before:])
             del self.written[before:]
@@ -139,8 +145,7 @@ class Stager:
         found = self._ask(
             self.con,
             one,
-            "SELECT count(*), arg_min(ROW(x_provider, billing_account_id, "
-            "CAST(date_trunc('month', billing_period_start AT TIME ZONE 'UTC') AS DATE)), x_row) "
+            f"SELECT count(*), arg_min(ROW({_IDENTITY}), x_row) "
             f"FILTER (billing_account_id IS NOT NULL AND billing_period_start IS NOT NULL) FROM ({sql})",
         )[0]
         if not found[0]:
@@ -161,8 +166,7 @@ class Stager:
             with self._lock:
                 self.written.append(path)
             rows, stored, found = cursor.execute(
-                "SELECT count(*), count(x_row), list(DISTINCT ROW(x_provider, billing_account_id, "
-                "CAST(date_trunc('month', billing_period_start AT TIME ZONE 'UTC') AS DATE))) "
+                f"SELECT count(*), count(x_row), list(DISTINCT ROW({_IDENTITY})) "
                 f"FILTER (x_row IS NOT NULL) FROM read_parquet({quote(path)})"
             ).fetchall()[0]
         except duckdb.Error as error:
@@ -197,8 +201,17 @@ class Stager:
             )
         if not stored:
             raise BillRefusedError(f"{one.shown}: every row is rejected", part.rejections)
+        part.rejected_of = self._rejected_of(lake_file)
         part.lake_file = self._copy(lake_file, "WHERE x_row IS NOT NULL", {})
         return part
+
+    def _rejected_of(self, lake_file: str) -> dict[Identity, int]:
+        """Rejected rows by whose bill of which month they are, as far as they say."""
+        rows = self.con.execute(
+            f"SELECT ROW({_IDENTITY}), count(*) FROM read_parquet({quote(lake_file)}) WHERE x_row IS NULL "
+            "AND billing_account_id IS NOT NULL AND billing_period_start IS NOT NULL GROUP BY 1"
+        ).fetchall()
+        return {Identity(*_tuple(found)): count for found, count in rows}
 
     def _faulty(self, one: _Opened, otherwise: str) -> BillRefusedError:
         faults = [_told(r) for r in self._faults(one)]
@@ -218,6 +231,8 @@ class Stager:
     def _split(self, bundle: Bundle, one: _Opened, part: Part, found: list[Identity]) -> list[Part]:
         """A file of several payers or months: a part for each."""
         parts: list[Part] = []
+        # Rows that do not say whose they are count for the first delivery of the file.
+        nobodys = part.rejected - sum(part.rejected_of.get(one, 0) for one in found)
         for identity in found:
             ids = self.resolve(bundle, identity, one.kind.name)
             where = (
@@ -227,7 +242,7 @@ class Stager:
             )
             path = self._copy(part.lake_file, where, _fixed(ids, identity, one.shown), keep=True)
             count = self.con.execute(f"SELECT count(*) FROM read_parquet({quote(path)})").fetchall()[0][0]
-            rejected = part.rejected if not parts else 0
+            rejected = part.rejected_of.get(identity, 0) + (0 if parts else nobodys)
             parts.append(
                 Part(
                     identity, part.kind, part.file, path, count + rejected, rejected, part.columns,
@@ -291,6 +306,16 @@ class _Opened:
         return lines_sql(
             Lines({**missing, **self.lines.columns}, self.lines.tag_keys), self.given, relation, fixed
         )
+
+
+def _months_as_listed(bundle: Bundle, parts: Sequence[Part]) -> None:
+    """Raises BillRefusedError where the manifest says another month than the rows of its files."""
+    for part in parts:
+        if bundle.period is not None and part.identity.period != bundle.period:
+            raise BillRefusedError(
+                f"{part.file}: rows of {_month(part.identity)}, and the manifest {bundle.manifest} is of "
+                f"{bundle.period:%Y-%m}"
+            )
 
 
 def _fixed(ids: tuple[int, int], identity: Identity, shown: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ class Identity:
 
 @dataclass
 class Part:
-    """Lines of one source file that belong to one delivery."""
+    """Lines of one source file that belong to one delivery; `rejected_of`: whose the rejected rows are."""
 
     identity: Identity
     kind: str
@@ -44,6 +44,7 @@ class Part:
     tag_keys: list[str] | None
     rejections: list[Rejection] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
+    rejected_of: dict[Identity, int] = field(default_factory=dict)
 
 
 @dataclass

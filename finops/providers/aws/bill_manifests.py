@@ -47,6 +47,8 @@ def parse_manifest(data: bytes, path: str) -> Manifest:
     if not isinstance(names, list) or not names or not all(isinstance(n, str) and n for n in names):
         raise PermanentError("the manifest names no data files (reportKeys, dataFiles)")
     keys = tuple(dict.fromkeys(_key(n) for n in names))
+    if outside := [key for key in keys if {"..", "."} & set(key.split("/"))]:
+        raise PermanentError(f"the manifest names a file outside of its export: {outside[0]}")
     report = document.get("reportName") or document.get("exportName") or _report_of(path, keys[0])
     assembly = document.get("assemblyId") or document.get("executionId") or ""
     return Manifest(

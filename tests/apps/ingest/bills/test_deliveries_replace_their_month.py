@@ -13,6 +13,7 @@ import pytest
 
 from apps.billing.models import Delivery
 from apps.billing.selectors.deliveries import delivery_before, delivery_changes
+from apps.ingest.bills.reports import bill_runs_document
 from apps.ingest.bills.run import bill_import
 from apps.ingest.models import IngestRun
 from tests.apps.ingest.bills.conftest import lines
@@ -207,6 +208,58 @@ def test_a_file_of_two_months_becomes_two_deliveries(tmp_path: Path) -> None:
         ("2026-03", Decimal(1)),
         ("2026-04", Decimal(2)),
     ]
+
+
+def test_a_rejected_row_counts_for_the_month_that_it_says(tmp_path: Path) -> None:
+    april = {"bill/BillingPeriodStartDate": "2026-04-01T00:00:00Z"}
+    bad = {**april, "lineItem/UnblendedCost": "7", "lineItem/UsageAmount": "x"}
+    nobody = {"bill/BillingPeriodStartDate": "", "lineItem/UnblendedCost": "9"}
+    good = [{"lineItem/UnblendedCost": "1"}, {"lineItem/UnblendedCost": "2", **april}]
+    run = import_text(tmp_path / "both.csv", cur_csv([*good, bad, nobody]))
+    march, later = Delivery.objects.order_by("billing_period")
+    assert (march.rows_read, march.stored, march.rejected) == (2, 1, 1)
+    assert (later.rows_read, later.stored, later.rejected) == (2, 1, 1)
+    assert run.rejected == 2
+    run = import_text(tmp_path / "again.csv", cur_csv([*good, bad]))
+    told = bill_runs_document([run], now=LATE)["deliveries"]
+    shown = {d["billing_period"]: (d["rejected"], len(d["rejections"])) for d in told}
+    assert shown == {"2026-03": (0, 0), "2026-04": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        ("{", "no JSON document"),
+        ('{"reportKeys": []}', "names no data files"),
+        ('{"reportKeys": ["exp/../../secret/exp-1.csv"]}', "outside of its export"),
+    ],
+)
+def test_parts_under_a_broken_manifest_are_not_taken_for_a_delivery(
+    tmp_path: Path, manifest: str, said: str
+) -> None:
+    bucket, _manifest = _split(tmp_path)
+    bill_import(paths=[bucket])
+    month = bucket / "exp/20260401-20260501"
+    (month / "exp-Manifest.json").write_text(manifest)
+    (month / "b7/exp-2.csv").unlink()
+    run = bill_import(paths=[bucket])
+    assert run.state == "refused"
+    assert said in run.error
+    [refused] = run.options["refused"]
+    assert [(r["file"], r["row"]) for r in refused["rejections"]] == [
+        ("exp/20260401-20260501/exp-Manifest.json", None)
+    ]
+    assert [(d.state, d.totals["USD"]["billed"]) for d in Delivery.objects.all()] == [("current", "10")]
+
+
+def test_rows_of_another_month_than_the_manifests_are_refused(tmp_path: Path) -> None:
+    bucket, manifest = _split(tmp_path)
+    manifest["billingPeriod"]["start"] = "20260501T000000.000Z"
+    (bucket / "exp/20260401-20260501/exp-Manifest.json").write_text(json.dumps(manifest))
+    run = bill_import(paths=[bucket])
+    assert run.state == "refused"
+    assert "rows of 2026-04, and the manifest" in run.error
+    assert not Delivery.objects.exists()
 
 
 def test_expected_totals_decide_whether_it_reconciles(tmp_path: Path) -> None:
