@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import lzma
+import re
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +41,12 @@ _PARQUET = b"PAR1"
 _GZIP, _ZSTD = b"\x1f\x8b", b"(\xb5/\xfd"
 _XZ, _BZ2, _ZIP = b"\xfd7zXZ\x00", b"BZh", b"PK\x03\x04"
 _MEMBERS = (".csv", ".tsv", ".txt", ".gz", ".parquet")
+# What DuckDB says of a line of a CSV file -> what that means.
+_SIGNS = {
+    "Invalid unicode": "is not UTF-8 (save the file as UTF-8)",
+    "unterminated quote": "opens a quote that is never closed",
+    "Maximum line size": f"is longer than {_MAX_LINE_BYTES} bytes",
+}
 # The readers of broken compressed data.
 _BROKEN = (
     EOFError,
@@ -217,13 +224,19 @@ def _check_size(size: int, taken: int, limits: ArchiveLimits) -> None:
         raise UnreadableError(f"expands more than {limits.ratio} times")
 
 
+def _is_data(member: str) -> bool:
+    """Whether a member of a zip is a table; macOS adds `__MACOSX/._report.csv` beside `report.csv`."""
+    path = PurePosixPath(member)
+    return (
+        path.name.lower().endswith(_MEMBERS) and not path.name.startswith(".") and path.parts[0] != "__MACOSX"
+    )
+
+
 def _one_member(path: Path, folder: Path, limits: ArchiveLimits) -> Path:
     """The one data file of a zip, unpacked."""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [
-                m for m in archive.infolist() if not m.is_dir() and m.filename.lower().endswith(_MEMBERS)
-            ]
+            members = [m for m in archive.infolist() if not m.is_dir() and _is_data(m.filename)]
             if len(members) != 1:
                 raise UnreadableError(f"the zip holds {len(members)} data files; one is expected")
             target = folder / f"{uuid.uuid4().hex}{PurePosixPath(members[0].filename).suffix}"
@@ -301,5 +314,21 @@ def reading_error(error: duckdb.Error) -> UnreadableError | None:
             "read",
         )
     ):
-        return UnreadableError(f"cut short or broken: {told}")
+        return UnreadableError(f"cut short or broken: {_plainly(str(error)) or told}")
     return None
+
+
+def _plainly(told: str) -> str:
+    """What is wrong with a line, without DuckDB's advice and paths of the machine; "" where not known."""
+    if "end of GZIP stream" in told:
+        return "the gzip stream ends too early"
+    line = re.search(r"CSV Error on Line: (\d+)", told)
+    cells = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", told)
+    if line is None:
+        return ""
+    if cells is not None:
+        return f"line {line[1]} has {cells[2]} cells, the header {cells[1]}"
+    for sign, meaning in _SIGNS.items():
+        if sign in told:
+            return f"line {line[1]} {meaning}"
+    return f"line {line[1]}"

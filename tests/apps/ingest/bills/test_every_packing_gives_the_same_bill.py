@@ -36,10 +36,12 @@ TOTAL = sum(Decimal(row["lineItem/UnblendedCost"]) for row in ROWS)
 DATA = TEXT.encode()
 
 
-def _zip(data: bytes) -> bytes:
+def _zip(data: bytes, beside: str = "") -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("report-1.csv", data)
+        if beside:
+            archive.writestr(beside, b"\x00\x05\x16\x07")
     return out.getvalue()
 
 
@@ -58,6 +60,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "csv": lambda data: data,
     "csv.gz": gzip.compress,
     "csv.zip": _zip,
+    "macos.zip": lambda data: _zip(data, beside="__MACOSX/._report-1.csv"),
     "csv.xz": lzma.compress,
     "csv.bz2": bz2.compress,
     "csv.zst": zstandard.ZstdCompressor().compress,
@@ -98,8 +101,11 @@ def test_a_file_that_is_cut_short_refuses_the_delivery(tmp_path: Path, packing: 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (DATA[:-20], "cut short or broken"),
-        (DATA.replace("é".encode(), "é".encode("latin-1")), "cut short or broken"),
+        (DATA[:-20], "cut short or broken: line 121 has "),
+        (DATA + b"1,2\n", "line 122 has 2 cells, the header "),
+        (DATA.replace("é".encode(), "é".encode("latin-1")), "line 3 is not UTF-8"),
+        (DATA.replace(b",i-1,", b',"i-1,'), "line 3 opens a quote that is never closed"),
+        (DATA.replace(b"i-1", b"i" * (3 << 20), 1), "line 3 is longer than 2097152 bytes"),
         (b"", "empty"),
         (DATA.splitlines(keepends=True)[0], "no rows"),
         (b"\x00\x01\x02" * 300, "binary"),
