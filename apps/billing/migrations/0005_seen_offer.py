@@ -4,40 +4,79 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('billing', '0004_budgets_anomalies'),
+        ("billing", "0004_budgets_anomalies"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='SeenOffer',
+            name="SeenOffer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20, verbose_name='provider')),
-                ('offer', models.CharField(max_length=100, verbose_name='offer')),
-                ('kind', models.CharField(choices=[('second-hand', 'second-hand'), ('new', 'new'), ('savings-plan', 'savings-plan')], max_length=20, verbose_name='kind')),
-                ('region', models.CharField(max_length=40, verbose_name='region')),
-                ('zone', models.CharField(blank=True, max_length=40, verbose_name='zone')),
-                ('platform', models.CharField(max_length=60, verbose_name='platform')),
-                ('tenancy', models.CharField(max_length=20, verbose_name='tenancy')),
-                ('instance_type', models.CharField(max_length=60, verbose_name='instance type')),
-                ('offering_class', models.CharField(max_length=20, verbose_name='class')),
-                ('payment', models.CharField(max_length=20, verbose_name='payment')),
-                ('duration_hours', models.DecimalField(decimal_places=4, max_digits=12, verbose_name='hours left when last seen')),
-                ('fixed', models.DecimalField(decimal_places=6, max_digits=18, verbose_name='paid once')),
-                ('hourly', models.DecimalField(decimal_places=10, max_digits=18, verbose_name='paid hourly')),
-                ('currency', models.CharField(max_length=3, verbose_name='currency')),
-                ('count', models.PositiveIntegerField(blank=True, null=True, verbose_name='how many')),
-                ('first_seen_at', models.DateTimeField(verbose_name='first seen')),
-                ('seen_at', models.DateTimeField(verbose_name='last seen')),
-                ('gone_at', models.DateTimeField(blank=True, null=True, verbose_name='gone')),
-                ('source', models.CharField(max_length=1000, verbose_name='source')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20, verbose_name="provider")),
+                ("offer", models.CharField(max_length=100, verbose_name="offer")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("second-hand", "second-hand"),
+                            ("new", "new"),
+                            ("savings-plan", "savings-plan"),
+                        ],
+                        max_length=20,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("region", models.CharField(max_length=40, verbose_name="region")),
+                ("zone", models.CharField(blank=True, max_length=40, verbose_name="zone")),
+                ("platform", models.CharField(max_length=60, verbose_name="platform")),
+                ("tenancy", models.CharField(max_length=20, verbose_name="tenancy")),
+                ("instance_type", models.CharField(max_length=60, verbose_name="instance type")),
+                ("offering_class", models.CharField(max_length=20, verbose_name="class")),
+                ("payment", models.CharField(max_length=20, verbose_name="payment")),
+                (
+                    "duration_hours",
+                    models.DecimalField(
+                        decimal_places=4, max_digits=12, verbose_name="hours left when last seen"
+                    ),
+                ),
+                ("fixed", models.DecimalField(decimal_places=6, max_digits=18, verbose_name="paid once")),
+                ("hourly", models.DecimalField(decimal_places=10, max_digits=18, verbose_name="paid hourly")),
+                ("currency", models.CharField(max_length=3, verbose_name="currency")),
+                ("count", models.PositiveIntegerField(blank=True, null=True, verbose_name="how many")),
+                ("first_seen_at", models.DateTimeField(verbose_name="first seen")),
+                ("seen_at", models.DateTimeField(verbose_name="last seen")),
+                ("gone_at", models.DateTimeField(blank=True, null=True, verbose_name="gone")),
+                ("source", models.CharField(max_length=1000, verbose_name="source")),
             ],
             options={
-                'ordering': ['provider', 'region', 'instance_type', 'fixed'],
-                'indexes': [models.Index(fields=['provider', 'region', 'gone_at'], name='seen_offer_open')],
-                'constraints': [models.UniqueConstraint(fields=('provider', 'region', 'offer', 'fixed', 'first_seen_at'), name='seen_offer_once'), models.CheckConstraint(condition=models.Q(('seen_at__gte', models.F('first_seen_at')), models.Q(('gone_at__isnull', True), ('gone_at__gt', models.F('seen_at')), _connector='OR')), name='seen_offer_in_order'), models.CheckConstraint(condition=models.Q(('duration_hours__gt', 0)), name='seen_offer_has_hours')],
+                "ordering": ["provider", "region", "instance_type", "fixed"],
+                "indexes": [models.Index(fields=["provider", "region", "gone_at"], name="seen_offer_open")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("provider", "region", "offer", "fixed", "first_seen_at"),
+                        name="seen_offer_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("seen_at__gte", models.F("first_seen_at")),
+                            models.Q(
+                                ("gone_at__isnull", True),
+                                ("gone_at__gt", models.F("seen_at")),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="seen_offer_in_order",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("duration_hours__gt", 0)), name="seen_offer_has_hours"
+                    ),
+                ],
             },
         ),
     ]

@@ -27,6 +27,7 @@ from apps.billing.selectors.forecast import (
     period_text,
 )
 from apps.billing.selectors.spend_document import evidence
+from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.budget import Period, Standing, standing
 from finops.engine.spend import ZERO
 
@@ -121,7 +122,7 @@ def budget_document(found: BudgetAnswer) -> dict[str, Any]:
         "in_period": period_text(answer.start, answer.period),
         "from": answer.start.isoformat(),
         "to": answer.end.isoformat(),
-        "spent": format(found.spent, "f") if judged else None,
+        "spent": decimal_text(found.spent) if judged else None,
         "spent_pct": float(judged.spent_pct) if judged else None,
         "forecast": money_text(result.expected) if result else None,
         "forecast_low": money_text(result.low) if result else None,

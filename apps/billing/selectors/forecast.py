@@ -17,6 +17,7 @@ from apps.billing.selectors.spend import SpendAnswer, SpendQuestion, spend
 from apps.billing.selectors.spend_document import evidence
 from apps.billing.selectors.spend_period import Gap
 from apps.billing.selectors.spend_question import SpendError
+from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.budget import Period, period_of
 from finops.engine.daily_costs import MAX_DAYS, DailyCosts
 from finops.engine.forecast import Forecast, forecast_period
@@ -190,10 +191,10 @@ def _currency_document(answer: ForecastAnswer, one: CurrencyForecast) -> dict[st
         "verdict": result.verdict,
         "reason": _(result.reason) if result.reason else "",
         "currency": one.currency,
-        "spent": format(one.spent, "f"),
-        "expected": format(one.spent, "f") if result.verdict == "complete" else money_text(result.expected),
-        "low": format(one.spent, "f") if result.verdict == "complete" else money_text(result.low),
-        "high": format(one.spent, "f") if result.verdict == "complete" else money_text(result.high),
+        "spent": decimal_text(one.spent),
+        "expected": decimal_text(one.spent) if result.verdict == "complete" else money_text(result.expected),
+        "low": decimal_text(one.spent) if result.verdict == "complete" else money_text(result.low),
+        "high": decimal_text(one.spent) if result.verdict == "complete" else money_text(result.high),
         "level_per_day": money_text(result.level),
         "lump": money_text(result.lump),
         "trend_per_day": money_text(result.trend_per_day),

@@ -4,34 +4,67 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('prices', '0001_initial'),
+        ("prices", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ReservedPrice',
+            name="ReservedPrice",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20, verbose_name='provider')),
-                ('region', models.CharField(max_length=40, verbose_name='region')),
-                ('instance_type', models.CharField(max_length=60, verbose_name='instance type')),
-                ('operating_system', models.CharField(max_length=30, verbose_name='operating system')),
-                ('licence', models.CharField(max_length=20, verbose_name='licence')),
-                ('tenancy', models.CharField(max_length=20, verbose_name='tenancy')),
-                ('offering_class', models.CharField(max_length=20, verbose_name='class')),
-                ('payment', models.CharField(max_length=20, verbose_name='payment')),
-                ('term_months', models.PositiveSmallIntegerField(verbose_name='term in months')),
-                ('currency', models.CharField(max_length=3, verbose_name='currency')),
-                ('effective_from', models.DateTimeField(verbose_name='list of')),
-                ('fixed', models.DecimalField(decimal_places=6, max_digits=18, verbose_name='paid once')),
-                ('hourly', models.DecimalField(decimal_places=10, max_digits=18, verbose_name='paid hourly')),
-                ('source', models.CharField(max_length=1000, verbose_name='source')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20, verbose_name="provider")),
+                ("region", models.CharField(max_length=40, verbose_name="region")),
+                ("instance_type", models.CharField(max_length=60, verbose_name="instance type")),
+                ("operating_system", models.CharField(max_length=30, verbose_name="operating system")),
+                ("licence", models.CharField(max_length=20, verbose_name="licence")),
+                ("tenancy", models.CharField(max_length=20, verbose_name="tenancy")),
+                ("offering_class", models.CharField(max_length=20, verbose_name="class")),
+                ("payment", models.CharField(max_length=20, verbose_name="payment")),
+                ("term_months", models.PositiveSmallIntegerField(verbose_name="term in months")),
+                ("currency", models.CharField(max_length=3, verbose_name="currency")),
+                ("effective_from", models.DateTimeField(verbose_name="list of")),
+                ("fixed", models.DecimalField(decimal_places=6, max_digits=18, verbose_name="paid once")),
+                ("hourly", models.DecimalField(decimal_places=10, max_digits=18, verbose_name="paid hourly")),
+                ("source", models.CharField(max_length=1000, verbose_name="source")),
             ],
             options={
-                'ordering': ['provider', 'region', 'instance_type', 'effective_from'],
-                'constraints': [models.UniqueConstraint(fields=('provider', 'region', 'operating_system', 'licence', 'tenancy', 'instance_type', 'offering_class', 'payment', 'term_months', 'currency', 'effective_from'), name='reserved_price_once'), models.CheckConstraint(condition=models.Q(('fixed__gte', 0), ('hourly__gte', 0), models.Q(('fixed__gt', 0), ('hourly__gt', 0), _connector='OR')), name='reserved_price_is_a_price'), models.CheckConstraint(condition=models.Q(('currency', ''), _negated=True), name='reserved_price_has_currency')],
+                "ordering": ["provider", "region", "instance_type", "effective_from"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=(
+                            "provider",
+                            "region",
+                            "operating_system",
+                            "licence",
+                            "tenancy",
+                            "instance_type",
+                            "offering_class",
+                            "payment",
+                            "term_months",
+                            "currency",
+                            "effective_from",
+                        ),
+                        name="reserved_price_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("fixed__gte", 0),
+                            ("hourly__gte", 0),
+                            models.Q(("fixed__gt", 0), ("hourly__gt", 0), _connector="OR"),
+                        ),
+                        name="reserved_price_is_a_price",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("currency", ""), _negated=True),
+                        name="reserved_price_has_currency",
+                    ),
+                ],
             },
         ),
     ]

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
+import psycopg2
 import pytest
 
 from finops.embedded.servers import Servers
@@ -58,7 +58,8 @@ class Own:
     """A home with servers that are started again after each kill."""
 
     def __init__(self, folder: Path) -> None:
-        self.servers = Servers.of(folder, durable=False)
+        # What is killed here must keep what it committed, as a home does.
+        self.servers = Servers.of(folder, durable=True)
         self.holder = self.servers.acquire()
 
     def again(self) -> None:
@@ -85,10 +86,13 @@ class Own:
 
     def runs(self) -> list[tuple[str, int, int, dict[str, int]]]:
         """(state, rows read, stored, snapshots) of every run."""
-        with psycopg.connect(self.servers.environment()["DATABASE_URL"]) as con:
-            return con.execute(
-                "SELECT state, rows_read, stored, snapshots FROM ingest_ingestrun ORDER BY id"
-            ).fetchall()
+        con = psycopg2.connect(self.servers.environment()["DATABASE_URL"])
+        try:
+            with con.cursor() as cursor:
+                cursor.execute("SELECT state, rows_read, stored, snapshots FROM ingest_ingestrun ORDER BY id")
+                return cursor.fetchall()
+        finally:
+            con.close()
 
     def lake(self) -> Lake:
         environment = self.servers.environment()

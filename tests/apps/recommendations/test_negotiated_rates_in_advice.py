@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -77,7 +77,7 @@ def test_the_most_specific_row_is_used_and_a_kept_answer_does_not_outlive_it(lis
     first = advise_launch(**ASKED, at=listed)
     assert on_demand(first) == ["12"]
     assert [told["id"] for told in first["evidence"]["negotiated_rates"]] == [row.pk]
-    rate_end(row=row, actor=Actor.system("test"), until=datetime(2026, 1, 2).date())
+    rate_end(row=row, actor=Actor.system("test"), until=date(2026, 1, 2))
     assert on_demand(advise_launch(**ASKED, at=listed)) == ["14.4"]
 
 
@@ -95,7 +95,7 @@ def test_rows_that_tie_are_refused_by_name(listed: datetime) -> None:
             organisation=Organisation.default(),
             provider="aws",
             percent=5,
-            valid_from=datetime(2026, 1, 1).date(),
+            valid_from=date(2026, 1, 1),
             source=source,
         )
     with pytest.raises(WorkloadError, match="equally specific") as told:
