@@ -28,7 +28,15 @@ from finops.frames.spot import Rejection
 from finops.lake import BILL_LINES, Lake
 from finops.lake.sql import name, quote
 from finops.lake.tables import TABLES
-from finops.providers.bills import BillKind, Given, Lines, Severity, faults_sql, lines_sql
+from finops.providers.bills import (
+    BillKind,
+    Given,
+    Lines,
+    Severity,
+    currency_checked,
+    faults_sql,
+    lines_sql,
+)
 from finops.providers.files import UnreadableError
 from finops.providers.files.bill_files import BillFile, open_bill_file, reading_error
 
@@ -125,7 +133,9 @@ class Stager:
         except UnreadableError as error:
             raise BillRefusedError(f"{shown}: {error}", [Rejection(shown, None, "", str(error))]) from error
         given = Given(kind, file.headers)
-        return _Opened(shown, file, kind, given, kind.lines(given))
+        lines = kind.lines(given)
+        currency_checked(kind, given, lines)
+        return _Opened(shown, file, kind, given, lines)
 
     def _one_header(self, bundle: Bundle, opened: Sequence[_Opened]) -> None:
         first = opened[0]

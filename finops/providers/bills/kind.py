@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from finops.frames.focus import DECIMAL_PRECISION, DECIMAL_SCALE
+from finops.frames.money import CURRENCY
 from finops.text.sql import name, quote
 
 DECIMAL = f"DECIMAL({DECIMAL_PRECISION},{DECIMAL_SCALE})"
@@ -291,6 +292,14 @@ class BillKind(ABC):
     @abstractmethod
     def lines(self, given: Given) -> Lines:
         """The SQL of every line column that this header can give."""
+
+
+def currency_checked(kind: BillKind, given: Given, lines: Lines) -> None:
+    """Currencies as codes in capital letters: ` usd` is `USD`; what is no code (`$`) rejects its row."""
+    code = f"upper(trim({lines.columns['billing_currency']}))"
+    lines.columns["billing_currency"] = code
+    names = next((names for names in kind.required.values() if "urrency" in names[0]), ("currency",))
+    given.reject_where(f"NOT regexp_full_match({code}, {quote(CURRENCY.pattern)})", names[0], "no currency")
 
 
 def lines_sql(lines: Lines, given: Given, raw: str, fixed: Mapping[str, str]) -> str:

@@ -149,6 +149,16 @@ def test_t1_12_a_cost_that_is_no_number_refuses_the_delivery(tmp_path: Path, cel
     assert [d.state for d in Delivery.objects.all()] == ["current"]
 
 
+def test_a_currency_is_one_however_it_is_spelled(tmp_path: Path) -> None:
+    field = "lineItem/CurrencyCode"
+    rows = [{COST: str(n), field: code} for n, code in enumerate(["USD", "usd", "USD ", "$", "EUR"], start=1)]
+    run = import_text(tmp_path / "c.csv", cur_csv(rows))
+    [rejected] = run.rejections.all()
+    assert (rejected.row, rejected.field, rejected.reason) == (4, field, "no currency")
+    totals = Delivery.objects.get().totals
+    assert {code: sums["billed"] for code, sums in totals.items()} == {"USD": "6", "EUR": "5"}
+
+
 def test_t1_14_a_row_without_a_currency_is_rejected(tmp_path: Path) -> None:
     currency = "lineItem/CurrencyCode"
     rows = [{currency: "USD", COST: "100"}, {currency: "CNY", COST: "720"}, {currency: "", COST: "5"}]
