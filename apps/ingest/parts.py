@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from finops.lake import SPOT_CHANGES, TABLES
-from finops.lake.parquet import ROW_GROUP_ROWS
+from finops.lake.tables import ROW_GROUP_ROWS
 
 LABELS = ("region", "account", "zone", "zone_key", "instance_type", "product", "currency")
 

@@ -44,7 +44,7 @@ from sqlalchemy.pool import NullPool
 from finops.lake.duck import Limits, close_outside, open_duckdb
 from finops.lake.errors import LakeConflictError, LakeError, SnapshotMissingError, unwritten
 from finops.lake.filters import all_of, equals
-from finops.lake.parquet import ROW_GROUP_ROWS, write_batches
+from finops.lake.parquet import write_batches
 from finops.lake.sql import name, quote, row_filter_sql
 from finops.lake.tables import TABLES, TableSpec
 
@@ -261,7 +261,7 @@ class Lake:
 
         spec = TABLES[table]
         casts = ", ".join(f"CAST({name(c)} AS {kind}) AS {name(c)}" for c, _, kind in spec.columns)
-        options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
+        options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {spec.row_group_rows}"
         return self._write_each(spec, parts, write, threads=1)
 
     def write_batches(

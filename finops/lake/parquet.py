@@ -11,9 +11,6 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from finops.lake.errors import LakeError
 from finops.lake.tables import TableSpec
 
-# About 10 MB of 18-digit prices with their keys: small enough to prune, large enough to compress.
-ROW_GROUP_ROWS = 122_880
-
 
 def write_batches(path: str, spec: TableSpec, batches: Iterator[pa.RecordBatch]) -> None:
     """One file of the table, a row group a batch; raises LakeError where columns or types are not its own.
@@ -29,7 +26,7 @@ def write_batches(path: str, spec: TableSpec, batches: Iterator[pa.RecordBatch])
         for batch in batches:
             if batch.schema.names != wanted.names:
                 raise LakeError(f"{spec.name} has the columns {wanted.names}, not {batch.schema.names}")
-            writer.write_batch(batch.cast(wanted), row_group_size=ROW_GROUP_ROWS)
+            writer.write_batch(batch.cast(wanted), row_group_size=spec.row_group_rows)
 
 
 def _file_schema(spec: TableSpec) -> pa.Schema:

@@ -16,6 +16,10 @@ from pyiceberg.types import DecimalType, IcebergType, LongType, NestedField, Str
 from finops.frames.focus import LINE_COLUMNS
 from finops.lake.bill_tables import BILL_DAILY, BILL_LINES, DAILY_COLUMNS, stored
 
+# About 10 MB of 18-digit prices with their keys: small enough to prune, large enough to compress.
+ROW_GROUP_ROWS = 122_880
+# A line of a bill is ten times as wide. Half as many take 190 MB less to write, and 2 % more on disk.
+LINE_ROW_GROUP_ROWS = 61_440
 PRICE_PRECISION = 18
 PRICE_SCALE = 10
 
@@ -25,12 +29,16 @@ SPOT_KNOWN = "prices.spot_known"
 
 @dataclass(frozen=True)
 class TableSpec:
-    """One Iceberg table: `name` is `namespace.table`; `columns` are (name, Iceberg type, DuckDB type)."""
+    """One Iceberg table: `name` is `namespace.table`; `columns` are (name, Iceberg type, DuckDB type).
+
+    `row_group_rows`: as many rows are held in memory at once while a file is written.
+    """
 
     name: str
     columns: tuple[tuple[str, IcebergType, str], ...]
     partition_by: tuple[str, ...]
     order_by: tuple[str, ...]
+    row_group_rows: int = ROW_GROUP_ROWS
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -106,6 +114,7 @@ TABLES: dict[str, TableSpec] = {
             columns=stored(LINE_COLUMNS),
             partition_by=("x_report", "x_month"),
             order_by=("x_day", "service_name", "x_usage_type", "resource_id", "x_file", "x_row"),
+            row_group_rows=LINE_ROW_GROUP_ROWS,
         ),
         TableSpec(
             name=BILL_DAILY,
