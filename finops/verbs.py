@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 
 # argparse gives its errors as text only: "argument --hours: invalid …", "… are required: --hours, --regions".
 _ARGUMENT = re.compile(r"^argument (?:-\w/)?-*([\w-]+)|: -*([\w-]+)")
@@ -23,6 +23,11 @@ def wants_json(words: list[str]) -> bool:
 def error_document(message: str, field: str | None = None, **more: Any) -> dict[str, Any]:
     """`{"error": {"field", "message"}}`; `field` is the argument without its dashes, None for none."""
     return {"error": {"field": field, "message": message, **more}}
+
+
+def database_lost(error: Exception) -> bool:
+    """Whether the database went away: psycopg2 says so in three ways, the plain DatabaseError among them."""
+    return isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
 
 
 class JsonCommand(BaseCommand):
@@ -55,10 +60,11 @@ class JsonCommand(BaseCommand):
         """Run; a CommandError is a document before Django prints it, and a lost database is one."""
         try:
             answer: str | None = super().execute(*args, **options)
-        except (CommandError, OperationalError) as error:
-            if options.get("json"):
+        except (CommandError, DatabaseError, InterfaceError) as error:
+            lost = database_lost(error)
+            if options.get("json") and (lost or isinstance(error, CommandError)):
                 self.document(error_document(str(error).strip()))
-            if isinstance(error, OperationalError):
+            if lost:
                 raise CommandError(str(error).strip()) from error
             raise
         return answer
