@@ -1,10 +1,11 @@
-"""A real browser against a live server with the demo prices."""
+"""A real browser against a live server with the demo prices and the demo bill."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 from django.core.cache import cache
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from apps.accounts.models import Organisation
 from apps.accounts.services.members import DEMO_EMAIL, demo_user_ensure
+from apps.billing.services.watch import bills_judge
 from apps.ingest import services
+from apps.ingest.bills.demo import demo_bill_load
 from tests.support.lake import fresh_lake
 
 # playwright's own loop runs in this thread; the ORM calls of the fixtures are not inside a coroutine.
@@ -39,11 +43,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def site(live_server: Any, transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[str]:
-    """The address of a site with the demo prices and the demo login."""
+    """The address of a site with the demo data and the demo login."""
     cache.clear()
     with fresh_lake(settings, tmp_path / "lake"):
         demo_user_ensure(password=PASSWORD)
         services.demo_load()
+        demo_bill_load()
+        bills_judge(organisation=Organisation.default(), now=datetime.now(UTC))
         yield live_server.url
 
 

@@ -13,6 +13,10 @@ from tests.e2e.conftest import SHOTS
 pytestmark = pytest.mark.e2e
 Visit = Callable[..., Page]
 PAGES = ("market", "run", "data", "settings")
+BILL_PAGES = (
+    "/overview/", "/spend/", "/spend/budgets/", "/spend/anomalies/", "/spend/allocation/", "/spend/changes/",
+    "/spend/tags/", "/data/bills/",
+)  # fmt: skip
 RUN = (
     "/run/?hours=8&types=p3.2xlarge&regions=us-east-1&regions=us-west-2&home_zone=us-east-1b"
     "&slack_hours=24&interruptible=on"
@@ -44,9 +48,18 @@ def test_no_page_scrolls_sideways_at_320(visit: Visit) -> None:
         page.context.close()
 
 
+def test_pages_of_bills_fit_every_width(visit: Visit) -> None:
+    for address in BILL_PAGES:
+        for width, language in ((1440, "en"), (390, "zh-hans"), (320, "en")):
+            page = visit(address, width=width, language=language)
+            assert page.locator("h1").inner_text().strip()
+            assert overflow(page) == 0, (address, width)
+            page.context.close()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious(visit: Visit, theme: str) -> None:
-    for address in ("/market/", RUN, "/data/", "/settings/", "/settings/audit/"):
+    for address in ("/market/", RUN, "/data/", "/settings/", "/settings/audit/", *BILL_PAGES):
         for width in (1440, 390):
             page = visit(address, width=width, theme=theme)
             found = Axe().run(page).response["violations"]
