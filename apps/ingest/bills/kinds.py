@@ -32,12 +32,17 @@ NAMES = (AUTO, *(kind.name for kind in KINDS))
 
 
 def recognise(headers: Sequence[str], wanted: str = AUTO) -> BillKind:
-    """The kind whose header this is. Raises UnreadableError naming the nearest one and what it lacks."""
+    """The kind whose header this is. Raises UnreadableError naming the nearest one and what it lacks,
+    or needed columns that are there twice: nothing tells which of them counts.
+    """
     kinds = KINDS if wanted == AUTO else (BY_NAME[wanted],)
     found = [kind.recognise(headers) for kind in kinds]
     fitting = [f for f in found if f.fits]
     if fitting:
-        return max(fitting, key=lambda f: f.score).kind
+        best = max(fitting, key=lambda f: f.score)
+        if best.ambiguous:
+            raise UnreadableError(f"columns of one meaning: {', '.join(best.ambiguous)}")
+        return best.kind
     raise UnreadableError(_refusal(found))
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -81,7 +82,10 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """How well a header fits a kind: `score` counts typical columns found; `missing` says what it lacks."""
+    """How well a header fits a kind: `score` counts typical columns found; `missing` says what it lacks.
+
+    `ambiguous`: needed columns that are there in several spellings.
+    """
 
     kind: BillKind
     score: int
@@ -278,16 +282,18 @@ class BillKind(ABC):
 
     def recognise(self, headers: Iterable[str]) -> Recognition:
         """How well a header fits."""
-        given = [self.canonical(h) for h in headers]
-        there = set(given)
+        given = [(h, self.canonical(h)) for h in headers]
+        there = {spelled for _, spelled in given}
         missing = tuple(
             names[0]
             for names in self.required.values()
             if not any(self.canonical(name) in there for name in names)
         )
         wanted = {self.canonical(n) for names in self.required.values() for n in names}
+        times = Counter(spelled for _, spelled in given)
+        ambiguous = tuple(h for h, spelled in given if spelled in wanted and times[spelled] > 1)
         wanted |= {self.canonical(n) for n in self.typical}
-        return Recognition(self, len(there & wanted), missing)
+        return Recognition(self, len(there & wanted), missing, ambiguous)
 
     @abstractmethod
     def lines(self, given: Given) -> Lines:

@@ -83,3 +83,10 @@ def test_a_header_of_nothing_lists_what_is_known() -> None:
         UnreadableError, match="Azure cost export, Google Cloud billing export, Alibaba Cloud"
     ):
         recognise(["a", "b"])
+
+
+def test_a_needed_column_in_two_spellings_is_refused() -> None:
+    columns = [*HEADERS["aws-cur"].split(","), "line_item_unblended_cost"]
+    with pytest.raises(UnreadableError) as refused:
+        recognise(columns)
+    assert str(refused.value) == "columns of one meaning: lineItem/UnblendedCost, line_item_unblended_cost"
