@@ -5,20 +5,17 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.access import check
 from apps.accounts.roles import Action, Scope
-from apps.accounts.services import audit_record
-from apps.api.endpoint import ApiView, Endpoint, Refused, UploadView, found_or_404, page_of
-from apps.api.strict import CommaListField, PageQuery, StrictQuery, StrictSerializer, UtcDateTimeField
+from apps.api.endpoint import ApiView, Endpoint, found_or_404, page_of
+from apps.api.strict import CommaListField, PageQuery, StrictQuery, UtcDateTimeField
 from apps.api.views.ingest import RunAnswer
+from apps.api.views.loading import LoadView, SourceBody
 from apps.billing.models import BillReport, Delivery, DeliveryState
 from apps.billing.selectors.deliveries import (
     CHANGE_DIMENSIONS,
@@ -30,36 +27,25 @@ from apps.billing.selectors.deliveries import (
 from apps.billing.selectors.delivery_documents import changes_document, delivery_document
 from apps.ingest.bills.kinds import AUTO, NAMES
 from apps.ingest.bills.run import BillOptions, bill_run_create
-from apps.ingest.models import RunKind
-from apps.ingest.services import PathRefusedError, import_path_resolve, upload_store
-from apps.ingest.tasks import ingest_run_hand_out
+from apps.ingest.models import IngestRun
 from finops.frames.focus import BASES
 
 
-class LoadBillBody(StrictSerializer):
-    """A file (multipart) or a path on the server (JSON), and what the file itself does not say."""
+class LoadBillBody(SourceBody):
+    """A bill: what the file itself does not say."""
 
-    file = serializers.FileField(required=False, help_text="CSV or Parquet; plain or packed.")
-    path = serializers.CharField(
-        required=False, max_length=1000, help_text="Below a folder of IMPORT_ROOTS; needs load_path."
-    )
     kind = serializers.ChoiceField(choices=NAMES, default=AUTO)
     report = serializers.CharField(required=False, max_length=300, default="", allow_blank=True)
     delivered_at = UtcDateTimeField(
         required=False, help_text="Orders deliveries; default: the time of the file."
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Exactly one of file and path."""
-        if ("file" in attrs) == ("path" in attrs):
-            raise serializers.ValidationError(_("Send either a file or a path."))
-        return attrs
 
-
-class LoadBill(UploadView):
+class LoadBill(LoadView):
     """The door for bills."""
 
     tag = "bills"
+    audit_action = "bills.load"
     endpoints = {
         "POST": Endpoint(
             summary="Load a bill from an upload or from a path on the server",
@@ -73,41 +59,10 @@ class LoadBill(UploadView):
         )
     }
 
-    def post(self, request: Request) -> Response:
-        """The waiting run; a worker takes it up."""
-        try:
-            source, location, kind = self._source()
-        except PathRefusedError as error:
-            raise Refused(str(error), code="input_refused") from None
+    def run_of(self, *, location: str, **given: Any) -> IngestRun:
+        """A run of bills."""
         options = BillOptions(self.body["kind"], self.body["report"], self.body.get("delivered_at"))
-        with transaction.atomic():
-            run = bill_run_create(
-                paths=[location],
-                source=source,
-                kind=kind,
-                options=options,
-                organisation=self.organisation,
-                user=self.membership.user if self.membership else None,
-            )
-            audit_record(
-                organisation=self.organisation,
-                actor=self.actor,
-                action="bills.load",
-                target=run,
-                after={"source": source, "kind": kind},
-            )
-            transaction.on_commit(lambda: ingest_run_hand_out(run.pk))
-        return self.answer(run)
-
-    def _source(self) -> tuple[str, str, RunKind]:
-        """What to show, what to read, and its kind. Raises PathRefusedError and NotAllowed."""
-        if (file := self.body.get("file")) is not None:
-            shown, location = upload_store(name=file.name, chunks=file.chunks())
-            return shown, location, RunKind.UPLOAD
-        # A path of the server is for people who run it; a key has no role that could hold this.
-        check(self.membership, Action.LOAD_PATH)
-        path = self.body["path"]
-        return path, import_path_resolve(path), RunKind.FILES
+        return bill_run_create(paths=[location], options=options, **given)
 
 
 class DeliveryQuery(PageQuery):

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
-from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.access import check
 from apps.accounts.roles import Action, Scope
-from apps.accounts.services import audit_record
-from apps.api.endpoint import ApiView, Endpoint, Refused, UploadView, found_or_404, page_of
-from apps.api.strict import PageQuery, StrictSerializer, UtcDateTimeField
+from apps.api.endpoint import ApiView, Endpoint, found_or_404, page_of
+from apps.api.strict import PageQuery, UtcDateTimeField
+from apps.api.views.loading import LoadView, SourceBody
 from apps.ingest.models import IngestRun, RejectionKind, RunKind, RunState
 from apps.ingest.selectors import runs_visible
-from apps.ingest.services import (
-    ImportOptions,
-    PathRefusedError,
-    import_path_resolve,
-    ingest_run_create,
-    upload_store,
-)
-from apps.ingest.tasks import ingest_run_hand_out
+from apps.ingest.services import ImportOptions, ingest_run_create
 from finops.providers.files import FORMATS
 
 
@@ -79,29 +69,18 @@ class RunAnswer(serializers.ModelSerializer[IngestRun]):
         ]
 
 
-class LoadBody(StrictSerializer):
-    """A file (multipart) or a path on the server (JSON), and what the file itself does not say."""
+class LoadBody(SourceBody):
+    """Prices: what the file itself does not say."""
 
-    file = serializers.FileField(
-        required=False, help_text="JSON, JSON lines, text, CSV or Parquet; plain or packed."
-    )
-    path = serializers.CharField(
-        required=False, max_length=1000, help_text="Below a folder of IMPORT_ROOTS; needs load_path."
-    )
     region = serializers.CharField(required=False, max_length=40, default="", allow_blank=True)
     format = serializers.ChoiceField(choices=FORMATS, default="auto")
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Exactly one of file and path."""
-        if ("file" in attrs) == ("path" in attrs):
-            raise serializers.ValidationError(_("Send either a file or a path."))
-        return attrs
 
-
-class LoadPrices(UploadView):
+class LoadPrices(LoadView):
     """The door for files of Spot prices."""
 
     tag = "ingest"
+    audit_action = "ingest.load"
     endpoints = {
         "POST": Endpoint(
             summary="Load Spot prices from an upload or from a path on the server",
@@ -114,40 +93,10 @@ class LoadPrices(UploadView):
         )
     }
 
-    def post(self, request: Request) -> Response:
-        """The waiting run; a worker takes it up."""
-        try:
-            source, location, kind = self._source()
-        except PathRefusedError as error:
-            raise Refused(str(error), code="input_refused") from None
-        with transaction.atomic():
-            run = ingest_run_create(
-                source=source,
-                location=location,
-                kind=kind,
-                options=ImportOptions(region=self.body["region"], format=self.body["format"]),
-                organisation=self.organisation,
-                user=self.membership.user if self.membership else None,
-            )
-            audit_record(
-                organisation=self.organisation,
-                actor=self.actor,
-                action="ingest.load",
-                target=run,
-                after={"source": source, "kind": kind},
-            )
-            transaction.on_commit(lambda: ingest_run_hand_out(run.pk))
-        return self.answer(run)
-
-    def _source(self) -> tuple[str, str, RunKind]:
-        """What to show, what to read, and its kind. Raises PathRefusedError and NotAllowed."""
-        if (file := self.body.get("file")) is not None:
-            shown, location = upload_store(name=file.name, chunks=file.chunks())
-            return shown, location, RunKind.UPLOAD
-        # A path of the server is for people who run it; a key has no role that could hold this.
-        check(self.membership, Action.LOAD_PATH)
-        path = self.body["path"]
-        return path, import_path_resolve(path), RunKind.FILES
+    def run_of(self, **given: Any) -> IngestRun:
+        """A run of prices."""
+        options = ImportOptions(region=self.body["region"], format=self.body["format"])
+        return ingest_run_create(options=options, **given)
 
 
 class RunQuery(PageQuery):

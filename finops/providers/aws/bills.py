@@ -17,11 +17,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from finops.providers.aws.contributions import MEASURES, measure_sql, number_sql, word_sql
 from finops.providers.bills import BillKind, Given, Lines
+from finops.providers.bills.charge_table import ChargeTable, charge_table
 from finops.text.sql import quote
 
 _SERVICES = Path(__file__).parent.parent / "data" / "aws_services.csv"
+# Columns of the table of contributions.
+MEASURES = ("billed", "effective", "net", "net_effective", "list", "contracted", "quantity")
 _LEGACY_TAGS = "resourceTags/"
 _FLAT_TAGS = "resource_tags_"
 _LEGACY_CATEGORIES = "costCategory/"
@@ -242,6 +244,11 @@ def _commitment(given: Given) -> dict[str, str]:
     }
 
 
+def contributions() -> ChargeTable:
+    """What each line of an AWS bill adds to every measure; the file's head tells the words."""
+    return charge_table("aws_contributions", ("line_item_type", "entity", "commitment"))
+
+
 def _measures(given: Given) -> dict[str, str]:
     """The measures by the contribution table, and the words that it gives."""
     kind = given.text("lineItem/LineItemType")
@@ -249,16 +256,19 @@ def _measures(given: Given) -> dict[str, str]:
     marketplace = f"{given.text('bill/BillingEntity')} = 'AWS Marketplace'"
     entity = f"CASE WHEN {marketplace} THEN 'marketplace' ELSE 'cloud' END"
     commitment = f"CASE WHEN {ri} IS NOT NULL THEN 'ri' WHEN {sp} IS NOT NULL THEN 'sp' ELSE 'none' END"
-    given.typed["row_number_of_table"] = number_sql(kind, f"({entity})", f"({commitment})")
+    table = contributions()
     number = "row_number_of_table"
+    given.typed[number] = table.number_sql(
+        {"line_item_type": f"coalesce({kind}, '')", "entity": f"({entity})", "commitment": f"({commitment})"}
+    )
     given.refuse_where(
         f"{number} IS NULL AND {kind} IS NOT NULL",
         "lineItem/LineItemType",
         f"'no rule for a line of type ' || {kind} || ', ' || {entity} || ', commitment ' || {commitment}",
     )
     formulas = _formulas(given)
-    by_measure = {measure: measure_sql(measure, number, formulas) for measure in MEASURES}
-    category = word_sql("charge_category", number)
+    by_measure = {measure: table.measure_sql(measure, number, formulas) for measure in MEASURES}
+    category = table.word_sql("charge_category", number)
     return {
         "billed_cost": by_measure["billed"],
         "effective_cost": by_measure["effective"],
@@ -271,8 +281,8 @@ def _measures(given: Given) -> dict[str, str]:
         "consumed_quantity": by_measure["quantity"],
         "consumed_unit": given.text("pricing/unit"),
         "charge_category": category,
-        "charge_class": word_sql("charge_class", number),
-        "charge_frequency": word_sql("charge_frequency", number),
+        "charge_class": table.word_sql("charge_class", number),
+        "charge_frequency": table.word_sql("charge_frequency", number),
         "pricing_category": _pricing_category(given, category),
     }
 
