@@ -1,0 +1,23 @@
+"""Advice that was given, and recommendations with what people made of them."""
+
+from apps.recommendations.models.advice import Advice
+from apps.recommendations.models.recommendation import (
+    Effort,
+    EventAction,
+    RealisedSaving,
+    Recommendation,
+    RecommendationEvent,
+    RecommendationState,
+    Reversibility,
+)
+
+__all__ = [
+    "Advice",
+    "Effort",
+    "EventAction",
+    "RealisedSaving",
+    "Recommendation",
+    "RecommendationEvent",
+    "RecommendationState",
+    "Reversibility",
+]
