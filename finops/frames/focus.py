@@ -126,7 +126,75 @@ OUR_COLUMNS: tuple[Column, ...] = (
     Column("x_cost_categories", Kind.MAP, meaning="the payer's cost categories, as delivered"),
 )
 
-LINE_COLUMNS: tuple[Column, ...] = (*OUR_COLUMNS[:6], *FOCUS_COLUMNS, *OUR_COLUMNS[6:])
+# Of the commitment itself, on the lines that tell them (fees of reservations and savings plans above all).
+# Totals of a commitment stand on its fee line: they are of the billing period unless said otherwise.
+COMMITMENT_COLUMNS: tuple[Column, ...] = (
+    Column("x_commitment_start", Kind.INSTANT, meaning="begin of the commitment's term"),
+    Column("x_commitment_end", Kind.INSTANT, meaning="end of the commitment's term"),
+    Column("x_commitment_count", Kind.NUMBER, meaning="number of reservations under this id"),
+    Column(
+        "x_commitment_class", Kind.TEXT, meaning="standard, convertible, ComputeSavingsPlans …, as delivered"
+    ),
+    Column(
+        "x_commitment_payment", Kind.TEXT, meaning="All Upfront, Partial Upfront, No Upfront, as delivered"
+    ),
+    Column("x_commitment_term", Kind.TEXT, meaning="length of the term, as delivered (1yr, 3yr)"),
+    Column("x_commitment_family", Kind.TEXT, meaning="instance family of a savings plan, where bound to one"),
+    Column("x_commitment_region", Kind.TEXT, meaning="region of the commitment; null where it has none"),
+    Column("x_commitment_upfront", Kind.MONEY, meaning="upfront fee of the whole term, all reservations"),
+    Column("x_commitment_amortized_upfront", Kind.MONEY, meaning="the period's part of the upfront fee"),
+    Column(
+        "x_commitment_recurring", Kind.MONEY, meaning="the period's recurring commitment of a savings plan"
+    ),
+    Column("x_commitment_total", Kind.MONEY, meaning="commitment to date of a savings plan's fee line"),
+    Column("x_commitment_used", Kind.MONEY, meaning="part of x_commitment_total that usage took"),
+    Column(
+        "x_commitment_units", Kind.NUMBER, meaning="reserved hours (units) of the period, all reservations"
+    ),
+    Column(
+        "x_commitment_units_each",
+        Kind.NUMBER,
+        meaning="reserved hours (units) of the period, one reservation",
+    ),
+    Column("x_commitment_unused_units", Kind.NUMBER, meaning="reserved hours (units) that nothing used"),
+    Column("x_commitment_normalized_units", Kind.NUMBER, meaning="x_commitment_units in normalised units"),
+    Column("x_commitment_normalized_units_each", Kind.NUMBER, meaning="x_commitment_units_each, normalised"),
+    Column(
+        "x_commitment_unused_normalized_units", Kind.NUMBER, meaning="x_commitment_unused_units, normalised"
+    ),
+    Column("x_commitment_subscription", Kind.TEXT, meaning="subscription id of a reservation"),
+    Column("x_commitment_modification", Kind.TEXT, meaning="Original, System, Manual … as delivered"),
+)
+# Shares of a container in its machine. They split the parent's amortised cost, which the parent's own line
+# counts: never added to the cost measures.
+SPLIT_COLUMNS: tuple[Column, ...] = (
+    Column("x_split_parent_resource_id", Kind.TEXT, meaning="machine whose cost is split"),
+    Column("x_split_usage", Kind.NUMBER, meaning="capacity that counts: the larger of reserved and used"),
+    Column("x_split_usage_ratio", Kind.NUMBER, meaning="x_split_usage by the machine's capacity, 0-1"),
+    Column("x_split_reserved_usage", Kind.NUMBER, meaning="capacity asked for"),
+    Column("x_split_actual_usage", Kind.NUMBER, meaning="capacity used"),
+    Column("x_split_cost", Kind.MONEY, meaning="share of the parent's amortised cost by usage"),
+    Column("x_split_unused_cost", Kind.MONEY, meaning="share of the parent's unused cost"),
+    Column("x_split_net_cost", Kind.MONEY, meaning="x_split_cost after negotiated discounts"),
+    Column("x_split_net_unused_cost", Kind.MONEY, meaning="x_split_unused_cost after negotiated discounts"),
+    Column("x_split_list_cost", Kind.MONEY, meaning="share at public on-demand price"),
+    Column("x_split_list_unused_cost", Kind.MONEY, meaning="unused share at public on-demand price"),
+)
+SOURCE_COLUMNS: tuple[Column, ...] = (
+    Column(
+        "x_source_columns", Kind.MAP, meaning="cells that no other column takes, as delivered (FOCUS files)"
+    ),
+)
+
+# A table of the lake keeps the number of a column: new ones come last.
+LINE_COLUMNS: tuple[Column, ...] = (
+    *OUR_COLUMNS[:6],
+    *FOCUS_COLUMNS,
+    *OUR_COLUMNS[6:],
+    *COMMITMENT_COLUMNS,
+    *SPLIT_COLUMNS,
+    *SOURCE_COLUMNS,
+)
 BY_NAME: dict[str, Column] = {column.name: column for column in LINE_COLUMNS}
 
 # The four ways to count money, and the column each sums. `billed` is cash as invoiced.

@@ -43,6 +43,7 @@ from sqlalchemy.pool import NullPool
 
 from finops.lake.duck import Limits, close_outside, open_duckdb
 from finops.lake.errors import LakeConflictError, LakeError, SnapshotMissingError, unwritten
+from finops.lake.evolution import absent_columns, add_new_columns
 from finops.lake.filters import all_of, equals
 from finops.lake.parquet import write_batches
 from finops.lake.sql import name, quote, row_filter_sql
@@ -130,6 +131,7 @@ class Lake:
                     location=f"{self.warehouse}/{namespace}/{table}",
                     properties=_TABLE_PROPERTIES,
                 )
+            add_new_columns(self._catalog.load_table(spec.name), spec)
 
     def close(self) -> None:
         """Give the catalog's database connections back."""
@@ -465,12 +467,13 @@ def _select(
     spec: TableSpec, files: Sequence[str], row_filter: BooleanExpression | None, wanted: Sequence[str]
 ) -> str:
     """The SELECT behind a view. A file older than a column gives NULL for it (`union_by_name`)."""
+    kinds = {column: kind for column, _, kind in spec.columns}
+    absent = absent_columns(files, wanted)
+    listed_columns = (f"CAST(NULL AS {kinds[c]}) AS {name(c)}" if c in absent else name(c) for c in wanted)
+    columns = ", ".join(listed_columns)
     if not files:
-        kinds = {column: kind for column, _, kind in spec.columns}
-        nulls = ", ".join(f"CAST(NULL AS {kinds[c]}) AS {name(c)}" for c in wanted)
-        return f"SELECT {nulls} WHERE false"
+        return f"SELECT {columns} WHERE false"
     listed = ", ".join(quote(f) for f in files)
     where = "" if row_filter is None else f" WHERE {row_filter_sql(row_filter, spec.schema())}"
-    columns = ", ".join(name(c) for c in wanted)
     source = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
     return f"SELECT {columns} FROM {source}{where}"

@@ -12,7 +12,7 @@ import duckdb
 
 from apps.billing.models import Delivery
 from finops.engine.spend import Window, months_of
-from finops.frames.focus import BASES, FOCUS_COLUMNS, OUR_COLUMNS, Column, Kind
+from finops.frames.focus import BASES, FOCUS_COLUMNS, LINE_COLUMNS, Column, Kind
 from finops.frames.focus_rules import columns as column_rules
 from finops.frames.focus_rules import columns_of
 from finops.lake import BILL_LINES
@@ -21,7 +21,7 @@ from finops.text.sql import name
 
 # Ours to find a line again; nothing of the bill.
 _INTERNAL = {"x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day"}
-CUSTOM_COLUMNS: tuple[Column, ...] = tuple(c for c in OUR_COLUMNS if c.name not in _INTERNAL)
+CUSTOM_COLUMNS: tuple[Column, ...] = tuple(c for c in LINE_COLUMNS if not c.focus and c.name not in _INTERNAL)
 # By which of a line's two periods it is chosen.
 CHARGE, BILLING = "charge", "billing"
 PERIODS = (CHARGE, BILLING)

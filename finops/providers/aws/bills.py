@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from finops.providers.aws.bills_commitments import commitment_facts
 from finops.providers.bills import BillKind, Given, Lines
 from finops.providers.bills.charge_table import ChargeTable, charge_table
 from finops.text.sql import quote
@@ -74,6 +75,7 @@ class _Cur(BillKind):
             **_charge(given),
             **_measures(given),
             **_commitment(given),
+            **commitment_facts(given),
             **self._product(given),
         }
         columns["tags"], tag_keys = self._tags(given)
@@ -129,7 +131,7 @@ class CurLegacy(_Cur):
     name = "aws-cur"
     title = "AWS Cost and Usage Report"
     # AWS leaves the cell blank; reports made by nise, koku's generator, say None.
-    no_number = "None"
+    no_value = "None"
     typical = frozenset((*_COMMON, "product/ProductName", "product/region", "lineItem/TaxType"))
 
 

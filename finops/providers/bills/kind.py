@@ -38,7 +38,7 @@ from finops.text.sql import name, quote
 DECIMAL = f"DECIMAL({DECIMAL_PRECISION},{DECIMAL_SCALE})"
 NULL = "NULL"
 # A year with a separator first: DuckDB would take other orders of day and month for what they are not.
-_ZONED = "TIMESTAMP WITH TIME ZONE"
+ZONED = "TIMESTAMP WITH TIME ZONE"
 
 
 class Severity(StrEnum):
@@ -156,6 +156,11 @@ class Given:
             text = f"nullif({text}, {quote(word)})"
         return text
 
+    def _valued(self, place: int) -> str:
+        """The text of a number or time, null also for the source's word for none."""
+        text = self._filled(place)
+        return f"nullif({text}, {quote(self._kind.no_value)})" if self._kind.no_value else text
+
     def raw(self, place: int) -> str:
         """The text of the column at a place."""
         self.used.add(place)
@@ -173,9 +178,7 @@ class Given:
         place = self.place(*names)
         if place is None:
             return f"CAST(NULL AS {DECIMAL})"
-        text = self._filled(place)
-        if self._kind.no_number:
-            text = f"nullif({text}, {quote(self._kind.no_number)})"
+        text = self._valued(place)
         alias = f"n{place}"
         if alias not in self.typed:
             self.typed[alias] = decimal_of(text)
@@ -187,8 +190,8 @@ class Given:
         """A moment in UTC; text without an offset is UTC. What is no moment rejects its row."""
         place = self.place(*names)
         if place is None:
-            return f"CAST(NULL AS {_ZONED})"
-        text = self._filled(place)
+            return f"CAST(NULL AS {ZONED})"
+        text = self._valued(place)
         alias = f"t{place}"
         if alias not in self.typed:
             self.typed[alias] = instant_of(text)
@@ -252,7 +255,7 @@ def decimal_of(text: str) -> str:
 
 def instant_of(text: str) -> str:
     """Text to a moment; a date alone is its midnight in UTC."""
-    return f"TRY_CAST({text} AS {_ZONED})"
+    return f"TRY_CAST({text} AS {ZONED})"
 
 
 class BillKind(ABC):
@@ -271,8 +274,8 @@ class BillKind(ABC):
     gives_way: bool = False
     # A word that stands for null when it is not quoted ("NULL" in FOCUS files).
     null_word: str = ""
-    # What a number's cell says for blank, where a source has a word for it that texts may hold.
-    no_number: str = ""
+    # What the cell of a number or time says for blank, where a source has a word for it that texts may hold.
+    no_value: str = ""
     # What cells hold for "nothing" besides the empty text ("-" in Tencent's bills).
     blanks: tuple[str, ...] = ()
 
