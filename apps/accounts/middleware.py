@@ -6,19 +6,15 @@ import zoneinfo
 from collections.abc import Callable
 from typing import Any, cast
 
-from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render, resolve_url
+from django.shortcuts import resolve_url
 from django.utils import timezone, translation
 
 from apps.accounts.models import Membership, Organisation, User
 from apps.accounts.selectors import membership_of
 
 ORGANISATION_KEY = "organisation"
-# A sign-in form has a few hundred bytes; what is larger comes from nobody we know.
-ANONYMOUS_BODY_BYTES = 64 * 1024
-API = "/api/"  # endpoints look at size and key themselves before they read
 
 
 class SignedInRequest(HttpRequest):
@@ -28,24 +24,6 @@ class SignedInRequest(HttpRequest):
     membership: Membership | None
     organisation: Organisation | None
     htmx: Any
-
-
-class BodyOfStrangersMiddleware:
-    """Refuses a large body of somebody who is not signed in before any of it is read.
-
-    It must stand before the CSRF check, which reads forms and would store an upload of any size first.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """413, or the answer."""
-        announced = request.META.get("CONTENT_LENGTH") or "0"
-        size = int(announced) if announced.isdecimal() else 0
-        if size <= ANONYMOUS_BODY_BYTES or request.path.startswith(API) or SESSION_KEY in request.session:
-            return self.get_response(request)
-        return render(request, "413.html", status=413)
 
 
 class SignInMiddleware(LoginRequiredMiddleware):

@@ -21,6 +21,7 @@ from apps.api.views import (
     document,
     focus,
     ingest,
+    members,
     prices,
     spend,
     workloads,
@@ -34,6 +35,9 @@ accounts_urls = [
     path("me", accounts.Me.as_view(), name="me"),
     path("keys", accounts.Keys.as_view(), name="keys"),
     path("keys/<id:key_id>/revoke", accounts.RevokeKey.as_view(), name="key-revoke"),
+    path("members", members.Members.as_view(), name="members"),
+    path("members/<id:member_id>", members.OneMember.as_view(), name="member"),
+    path("members/<id:member_id>/link", members.MemberLink.as_view(), name="member-link"),
     path("audit", accounts.Audit.as_view(), name="audit"),
 ]
 ingest_urls = [

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST
 
 from apps.accounts.access import access, refusal
 from apps.accounts.actors import Actor
+from apps.accounts.bodies import takes_uploads
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.roles import Action, allowed
 from apps.accounts.services.audit import audit_record
@@ -225,6 +226,7 @@ def _queue(request: HttpRequest, *, source: str, location: str, kind: str, regio
 
 
 @require_POST
+@takes_uploads
 @access(Action.LOAD_DATA)
 def upload(request: HttpRequest) -> HttpResponse:
     """Take a file and queue its run."""
