@@ -1,5 +1,5 @@
-"""Imports of commitments on offer: answers of the offering API, and terms of price lists. One run per
-path.
+"""Imports of commitments on offer: answers of the offering API, tables of offers, terms and plan rates of
+price lists. One run per path.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from apps.accounts.models import Organisation, User
 from apps.billing.services.offers import offers_store
 from apps.ingest.models import IngestRun
 from apps.ingest.reference import Delivery, Outcome, Progress, run_import
-from apps.prices.services import reserved_terms_store
+from apps.prices.services import plan_prices_store, reserved_terms_store
 from finops.frames.offers import Offer
 from finops.frames.reserved_terms import ReservedTerm
+from finops.frames.savings_plans import PlanPrice
 from finops.frames.spot import Rejection
 from finops.providers.aws.offer_files import offers_of, terms_of
 
@@ -64,16 +65,21 @@ def reserved_terms_import(*, path: str, listed_on: date | None = None) -> Ingest
 def _store(delivery: Delivery, source: str, *, complete: bool) -> Outcome:
     offers: list[Offer] = [p.value for p in delivery.placed if isinstance(p.value, Offer)]
     terms = [p for p in delivery.placed if isinstance(p.value, ReservedTerm)]
+    rates = [p for p in delivery.placed if isinstance(p.value, PlanPrice)]
     looks = sorted({(o.key.provider, o.key.region, o.seen_at) for o in offers}) if complete else []
     seen = offers_store(offers=offers, source=Path(source).name or source, complete=looks)
     listed = reserved_terms_store(rows=terms, source=source)
-    times: list[Any] = [o.seen_at for o in offers] + [t.value.key.effective_from for t in terms]
+    planned = plan_prices_store(rows=rates, source=source)
+    times: list[Any] = [o.seen_at for o in offers]
+    times += [placed.value.key.effective_from for placed in (*terms, *rates)]
     return Outcome(
-        stored=seen.new + seen.refreshed + listed.stored,
-        duplicates=seen.same + listed.duplicates,
+        stored=seen.new + seen.refreshed + listed.stored + planned.stored,
+        duplicates=seen.same + listed.duplicates + planned.duplicates,
         replaced=seen.refreshed,
-        series=len({o.key for o in offers}) + listed.keys,
-        conflicts=[Rejection(c.file, c.row, "price", c.reason) for c in listed.conflicts],
+        series=len({o.key for o in offers}) + listed.keys + planned.keys,
+        conflicts=[
+            Rejection(c.file, c.row, "price", c.reason) for c in (*listed.conflicts, *planned.conflicts)
+        ],
         known_from=min(times, default=None),
         known_to=max(times, default=None),
     )

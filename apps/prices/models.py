@@ -123,3 +123,43 @@ class ReservedPrice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.instance_type} {self.region} {self.term_months} {self.payment}"
+
+
+class SavingsPlanPrice(models.Model):
+    """One rate of savings plans of one dated list, per instance-hour.
+
+    `family` is empty for plans for all compute; `offering`: the seller's id of the plan, where it is told.
+    """
+
+    provider = models.CharField(_("provider"), max_length=20)
+    plan = models.CharField(_("plan"), max_length=20)
+    region = models.CharField(_("region"), max_length=40)
+    family = models.CharField(_("family"), max_length=30, blank=True)
+    instance_type = models.CharField(_("instance type"), max_length=60)
+    operating_system = models.CharField(_("operating system"), max_length=30)
+    licence = models.CharField(_("licence"), max_length=20)
+    tenancy = models.CharField(_("tenancy"), max_length=20)
+    payment = models.CharField(_("payment"), max_length=20)
+    term_months = models.PositiveSmallIntegerField(_("term in months"))
+    currency = models.CharField(_("currency"), max_length=3)
+    effective_from = models.DateTimeField(_("list of"))
+    hourly = models.DecimalField(_("rate"), max_digits=18, decimal_places=10)
+    offering = models.CharField(_("offer"), max_length=100, blank=True)
+    source = models.CharField(_("source"), max_length=1000)
+
+    class Meta:
+        ordering = ["provider", "region", "instance_type", "effective_from"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    "provider", "region", "operating_system", "licence", "tenancy", "instance_type", "plan",
+                    "family", "payment", "term_months", "currency", "effective_from",
+                ],
+                name="savings_plan_price_once",
+            ),
+            models.CheckConstraint(condition=Q(hourly__gt=0), name="savings_plan_price_above_zero"),
+            models.CheckConstraint(condition=~Q(currency=""), name="savings_plan_price_has_currency"),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.instance_type} {self.region} {self.plan} {self.term_months} {self.payment}"

@@ -25,6 +25,7 @@ from finops.frames.interruption import InterruptionBand
 from finops.frames.list_prices import SHARED, ListPrice, ListPriceKey
 from finops.frames.products import operating_system, usual_licence
 from finops.frames.reserved_terms import ReservedTermKey
+from finops.frames.savings_plans import PlanPriceKey
 from finops.providers.aws.interruption import band_of_label
 
 # "list" in ASCII: two imports of list prices or bands take turns, so ids grow in the order of commits.
@@ -103,6 +104,31 @@ def reserved_terms_store(*, rows: Sequence[Placed], source: str) -> StoreResult:
             term.key.effective_from.isoformat(),
             term.fixed,
             term.hourly,
+        ),
+        source=source,
+    )
+
+
+def plan_prices_store(*, rows: Sequence[Placed], source: str) -> StoreResult:
+    """Store `PlanPrice` rows; runs in the caller's transaction or its own."""
+    return _store(
+        rows,
+        key_of=lambda rate: rate.key,
+        value_of=lambda rate: rate.hourly,
+        words_of=lambda rate: f"{rate.hourly} {rate.key.currency}",
+        table="prices_savingsplanprice",
+        key_columns=(
+            *((name, "text") for name in PlanPriceKey._fields[:9]),
+            ("term_months", "smallint"),
+            ("currency", "text"),
+            ("effective_from", "timestamptz"),
+        ),
+        value_columns=(("hourly", "numeric(18,10)"), ("offering", "text")),
+        cells_of=lambda rate: (
+            *rate.key[:11],
+            rate.key.effective_from.isoformat(),
+            rate.hourly,
+            rate.offering,
         ),
         source=source,
     )

@@ -31,7 +31,7 @@ PROVIDER = "aws"
 PREAMBLE_LINES = 50
 _BOX_USAGE = re.compile(r"^(?:[A-Z0-9]+-)?BoxUsage(?::|$)")
 _SLASHED = re.compile(r"^(\d{1,2})/(\d{1,2})/(\d{4})$")
-_CSV_NAMES = {
+CSV_NAMES = {
     "RegionCode": "Region Code",
     "capacitystatus": "CapacityStatus",
     "instanceType": "Instance Type",
@@ -150,7 +150,7 @@ def _csv_entries(columns: list[str], lines: Iterable[str], dates: _SlashedDates)
         reader(name)
         for name in ("TermType", "Product Family", "Unit", "EffectiveDate", "Currency", "PricePerUnit")
     )
-    attributes = {key.casefold(): reader(name) for key, name in _CSV_NAMES.items()}
+    attributes = {key.casefold(): reader(name) for key, name in CSV_NAMES.items()}
     for row, cells in enumerate((cells for cells in csv.reader(lines) if cells), start=1):
         dates.see(effective(cells).strip())
         yield _Entry(
@@ -186,16 +186,21 @@ def _about_something_else(entry: _Entry) -> str:
     """The kind of thing that is priced when it is no shared-tenancy on-demand instance hour, or an empty
     text.
     """
-    told = {
-        name: str(entry.attributes.get(name, "")).strip()
-        for name in ("tenancy", "capacitystatus", "preinstalledsw", "usagetype")
-    }
     if not entry.term:
         return "record without a term"
     if entry.term != "OnDemand":
         return f"term {entry.term}"
-    if not entry.family.startswith("Compute Instance"):
-        return f"product family {entry.family or 'unnamed'}"
+    return other_than_shared_hours(entry.family, entry.attributes)
+
+
+def other_than_shared_hours(family: str, attributes: Mapping[str, str]) -> str:
+    """What a product is when it is no instance hour of shared tenancy, or an empty text."""
+    told = {
+        name: str(attributes.get(name, "")).strip()
+        for name in ("tenancy", "capacitystatus", "preinstalledsw", "usagetype")
+    }
+    if not family.startswith("Compute Instance"):
+        return f"product family {family or 'unnamed'}"
     if told["tenancy"].casefold() != SHARED:
         return f"tenancy {told['tenancy'] or 'unnamed'}"
     if told["capacitystatus"] not in {"Used", ""}:
@@ -211,7 +216,27 @@ def _list_price(
     entry: _Entry, published: datetime | None, day_first: bool | None
 ) -> ListPrice | tuple[str, str]:
     """The price, or (field, reason) why there is none."""
-    told = {name: str(value).strip() for name, value in entry.attributes.items()}
+    place = place_of(entry.attributes)
+    if len(place) == 2:
+        return place
+    if entry.unit and entry.unit.strip().casefold() not in {"hrs", "hours", "hour"}:
+        return "Unit", f"not per hour: {entry.unit!r}"
+    if not entry.currency:
+        return "Currency", "empty"
+    if problem := currency_problem(place[0], entry.currency):
+        return "Currency", problem
+    effective = _effective(entry.effective, published, day_first)
+    if effective is None:
+        return "EffectiveDate", f"no date that can be told for sure: {entry.effective!r}"
+    price = decimal_price(entry.price)
+    if isinstance(price, str):
+        return "PricePerUnit", price
+    return ListPrice(ListPriceKey(PROVIDER, *place, SHARED, entry.currency, effective), price)
+
+
+def place_of(attributes: Mapping[str, str]) -> tuple[str, str, str, str] | tuple[str, str]:
+    """(region, instance type, operating system, licence) of a product, or (field, reason)."""
+    told = {name: str(value).strip() for name, value in attributes.items()}
     region = region_code(told.get("regioncode", "")) or region_code(told.get("location", ""))
     if not region:
         return "Location", f"no known region: {told.get('location', '')!r}"
@@ -223,22 +248,7 @@ def _list_price(
         return "License Model", f"not known: {told.get('licensemodel', '')!r}"
     if not told.get("instancetype"):
         return "Instance Type", "empty"
-    if entry.unit and entry.unit.strip().casefold() not in {"hrs", "hours", "hour"}:
-        return "Unit", f"not per hour: {entry.unit!r}"
-    if not entry.currency:
-        return "Currency", "empty"
-    if problem := currency_problem(region, entry.currency):
-        return "Currency", problem
-    effective = _effective(entry.effective, published, day_first)
-    if effective is None:
-        return "EffectiveDate", f"no date that can be told for sure: {entry.effective!r}"
-    price = decimal_price(entry.price)
-    if isinstance(price, str):
-        return "PricePerUnit", price
-    key = ListPriceKey(
-        PROVIDER, region, told["instancetype"], system, model, SHARED, entry.currency, effective
-    )
-    return ListPrice(key, price)
+    return region, told["instancetype"], system, model
 
 
 def _effective(text: str, published: datetime | None, day_first: bool | None) -> datetime | None:

@@ -36,7 +36,7 @@ from finops.providers.base import PermanentError
 
 OFFERINGS = "ReservedInstancesOfferings"
 PAGE_ROWS = 100
-_PAYMENTS = {"All Upfront": "all-upfront", "No Upfront": "no-upfront", "Partial Upfront": "partial-upfront"}
+PAYMENTS = {"All Upfront": "all-upfront", "No Upfront": "no-upfront", "Partial Upfront": "partial-upfront"}
 _ZONE = re.compile(r"^([a-z]{2}(?:-[a-z]+)+-\d)[a-z]?")
 
 
@@ -62,8 +62,7 @@ def read_offerings(
 def _offers(offering: Mapping[str, Any], seen_at: datetime, region: str) -> list[Offer] | tuple[str, str]:
     """The offers of an offering, or (field, reason)."""
     zone = str(offering.get("AvailabilityZone") or "")
-    at_zone = _ZONE.match(zone)
-    region = region or (at_zone[1] if at_zone else "")
+    region = region or region_of_zone(zone)
     if not region:
         return "AvailabilityZone", "no region: name it with --region"
     platform = platform_of(str(offering.get("ProductDescription") or ""))
@@ -93,8 +92,8 @@ def _offers(offering: Mapping[str, Any], seen_at: datetime, region: str) -> list
             offer=str(offering.get("ReservedInstancesOfferingId") or ""),
             kind=kind,
             key=key,
-            offering_class=_class(offering.get("OfferingClass")),
-            payment=_PAYMENTS.get(str(offering.get("OfferingType")), "other"),
+            offering_class=class_of(offering.get("OfferingClass")),
+            payment=PAYMENTS.get(str(offering.get("OfferingType")), "other"),
             duration_hours=seconds / SECONDS_PER_HOUR,
             fixed=price,
             hourly=hourly,
@@ -110,7 +109,14 @@ def _offers(offering: Mapping[str, Any], seen_at: datetime, region: str) -> list
     return (problem.partition(" ")[0], problem) if problem else offers
 
 
-def _class(text: Any) -> OfferingClass:
+def region_of_zone(zone: str) -> str:
+    """The region that a zone's name tells; an empty text where it tells none."""
+    found = _ZONE.match(zone)
+    return found[1] if found else ""
+
+
+def class_of(text: Any) -> OfferingClass:
+    """The class a text names; unknown where it names none."""
     known = {one.value: one for one in OfferingClass}
     return known.get(str(text or "").casefold(), OfferingClass.UNKNOWN)
 
