@@ -32,10 +32,12 @@ class FeedKind(models.TextChoices):
 
     SPOT_PRICES = "spot-prices", _("Spot prices")
     BILLS = "bills", _("Bills")
+    COMMITMENTS = "commitments", _("Own commitments")
 
 
 class Feed(models.Model):
-    """Something polled: which prices of which account or which bills of which bucket, how often.
+    """Something polled: which prices or commitments of which account, or which bills of which bucket, how
+    often.
 
     `account` is the provider's account id (zone names belong to it), `credentials` names where the right to
     ask comes from (a role to assume or a profile), never a secret. Empty `instance_types` and `products` mean
@@ -76,7 +78,7 @@ class Feed(models.Model):
             models.CheckConstraint(condition=Q(state__in=FeedState.values), name="feed_state_known"),
             models.CheckConstraint(condition=Q(regions__len__gt=0), name="feed_has_regions"),
             models.CheckConstraint(
-                condition=Q(kind="spot-prices", bucket="", prefix="", cost_explorer=False)
+                condition=(~Q(kind="bills") & Q(bucket="", prefix="", cost_explorer=False))
                 | (Q(kind="bills") & ~Q(bucket="")),
                 name="feed_kind_has_its_place",
             ),

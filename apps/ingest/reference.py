@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 
 from apps.accounts.models import Organisation, User
 from apps.catalog.services import instance_types_store
-from apps.ingest.models import IngestRun, RejectedRow, RunKind, RunState
+from apps.ingest.models import Feed, IngestRun, RejectedRow, RunKind, RunState
 from apps.prices.services import Placed, interruption_bands_store, list_prices_store
 from finops.frames.spot import Rejection
 from finops.providers.aws.files import instance_types_of, interruption_of, list_prices_of
@@ -189,7 +189,6 @@ def _store_bands(delivery: Delivery, source: str) -> Outcome:
     )
 
 
-@transaction.atomic
 def run_import(
     read: Callable[[str, bytes], Reading[Any]],
     store: Callable[[Delivery, str], Outcome],
@@ -200,17 +199,46 @@ def run_import(
     user: User | None,
     progress: Progress,
 ) -> IngestRun:
+    """Read a path, store what it says and keep the run: all of it or nothing."""
     started = time.monotonic()
-    delivery = _gather(path, read, progress)
-    outcome = store(delivery, Path(path).name or path)
+    return run_keep(
+        _gather(path, read, progress),
+        store,
+        what=what,
+        source=path,
+        name=Path(path).name or path,
+        organisation=organisation,
+        user=user,
+        started=started,
+    )
+
+
+@transaction.atomic
+def run_keep(
+    delivery: Delivery,
+    store: Callable[[Delivery, str], Outcome],
+    *,
+    what: str,
+    source: str,
+    name: str,
+    organisation: Organisation | None,
+    user: User | None = None,
+    feed: Feed | None = None,
+    kind: str = RunKind.FILES,
+    started: float | None = None,
+) -> IngestRun:
+    """Store what a delivery says and keep its run. `name` is the short one that rows keep as their source."""
+    started = time.monotonic() if started is None else started
+    outcome = store(delivery, name)
     rejections = [*delivery.rejections, *outcome.conflicts]
     used = outcome.stored + outcome.duplicates
     refused = bool(rejections) and not used
     run = IngestRun.objects.create(
         organisation=organisation,
         user=user,
-        kind=RunKind.FILES,
-        source=path[-1000:],
+        feed=feed,
+        kind=kind,
+        source=source[-1000:],
         provider="aws",
         options={"what": what, "ignored": dict(delivery.ignored), "assumed": delivery.assumed},
         state=RunState.REFUSED if refused else RunState.FINISHED,

@@ -1,11 +1,13 @@
-"""A small HTTP server that answers EC2 and STS calls with recorded documents, for the real boto3 to talk to.
+"""A small HTTP server that answers EC2, STS and savings plans calls with recorded documents, for the real
+boto3 to talk to.
 
 Answers are queued by action and given in order, the last one again and again. `requests` keeps what was
-asked.
+asked. Savings plans are asked by path and JSON, the others by form.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -69,11 +71,12 @@ def recorded_aws() -> Iterator[RecordedAws]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-            request = dict(parse_qsl(body, keep_blank_values=True))
+            path = self.path.strip("/")
+            request = {"Action": path, **json.loads(body or "{}")} if path else dict(parse_qsl(body, True))
             request["_token"] = self.headers.get("X-Amz-Security-Token", "")
             status, answer = aws.next(request)
             self.send_response(status)
-            self.send_header("Content-Type", "text/xml;charset=UTF-8")
+            self.send_header("Content-Type", "application/json" if path else "text/xml;charset=UTF-8")
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)

@@ -29,6 +29,7 @@ from apps.billing.models.budgets import (
 from apps.billing.models.commitments import SeenOffer
 from apps.billing.models.deliveries import BillReport, Delivery, DeliveryPart, DeliveryState
 from apps.billing.models.exchange import ExchangeRate
+from apps.billing.models.owned import CommitmentAlert, CommitmentChange, OwnedCommitment
 from apps.billing.models.rates import NegotiatedRateRow
 
 __all__ = [
@@ -48,6 +49,8 @@ __all__ = [
     "BudgetPeriod",
     "BudgetScope",
     "BudgetThreshold",
+    "CommitmentAlert",
+    "CommitmentChange",
     "Delivery",
     "DeliveryDay",
     "DeliveryPart",
@@ -55,6 +58,7 @@ __all__ = [
     "ExchangeRate",
     "NameSource",
     "NegotiatedRateRow",
+    "OwnedCommitment",
     "RuleKind",
     "RuleShare",
     "SavedView",
