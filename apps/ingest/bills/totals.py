@@ -63,14 +63,35 @@ def totals_of(con: duckdb.DuckDBPyConnection, lake_files: Sequence[str]) -> Tota
 
 def _facts(con: duckdb.DuckDBPyConnection, lines: str, found: Totals) -> None:
     nulls = ", ".join(f"count(*) - count({column})" for column in BASES.values())
-    first, last, rows, invoiced, *blank = con.execute(
-        f"SELECT min(x_day), max(x_day), count(*), count(invoice_id), {nulls} FROM {lines}"
+    first, last, rows, invoiced, shared, *blank = con.execute(
+        "SELECT min(x_day), max(x_day), count(*), count(invoice_id), count(x_split_cost), "
+        f"{nulls} FROM {lines}"
     ).fetchall()[0]
     found.first_day, found.last_day = first, last
     found.final = rows == invoiced if invoiced else None
     for (basis, column), count in zip(BASES.items(), blank, strict=True):
         if count:
             found.notes.append({"code": "blank", "basis": basis, "column": column, "rows": count})
+    if shared:
+        found.notes += _shares(con, lines)
+
+
+def _shares(con: duckdb.DuckDBPyConnection, lines: str) -> list[dict[str, Any]]:
+    """What containers' lines share out of their machines' cost: no part of any total."""
+    rows = con.execute(
+        "SELECT billing_currency, count(*), sum(x_split_cost), sum(x_split_unused_cost) "
+        f"FROM {lines} WHERE x_split_cost IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    return [
+        {
+            "code": "split",
+            "currency": currency,
+            "rows": count,
+            "shared": as_text(cost),
+            "unused": as_text(unused),
+        }
+        for currency, count, cost, unused in rows
+    ]
 
 
 def checks(totals: Totals, *, has_net_columns: bool) -> list[dict[str, Any]]:

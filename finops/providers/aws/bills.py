@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from finops.providers.aws.bills_commitments import commitment_facts
+from finops.providers.aws.bills_splits import split_shares, split_word
 from finops.providers.bills import BillKind, Given, Lines
 from finops.providers.bills.charge_table import ChargeTable, charge_table
 from finops.text.sql import quote
@@ -76,6 +77,7 @@ class _Cur(BillKind):
             **_measures(given),
             **_commitment(given),
             **commitment_facts(given),
+            **split_shares(given),
             **self._product(given),
         }
         columns["tags"], tag_keys = self._tags(given)
@@ -248,7 +250,7 @@ def _commitment(given: Given) -> dict[str, str]:
 
 def contributions() -> ChargeTable:
     """What each line of an AWS bill adds to every measure; the file's head tells the words."""
-    return charge_table("aws_contributions", ("line_item_type", "entity", "commitment"))
+    return charge_table("aws_contributions", ("line_item_type", "entity", "commitment", "split"))
 
 
 def _measures(given: Given) -> dict[str, str]:
@@ -258,15 +260,16 @@ def _measures(given: Given) -> dict[str, str]:
     marketplace = f"{given.text('bill/BillingEntity')} = 'AWS Marketplace'"
     entity = f"CASE WHEN {marketplace} THEN 'marketplace' ELSE 'cloud' END"
     commitment = f"CASE WHEN {ri} IS NOT NULL THEN 'ri' WHEN {sp} IS NOT NULL THEN 'sp' ELSE 'none' END"
+    split = split_word(given)
     table = contributions()
     number = "row_number_of_table"
-    given.typed[number] = table.number_sql(
-        {"line_item_type": f"coalesce({kind}, '')", "entity": f"({entity})", "commitment": f"({commitment})"}
-    )
+    keys = {"entity": f"({entity})", "commitment": f"({commitment})", "split": f"({split})"}
+    given.typed[number] = table.number_sql({"line_item_type": f"coalesce({kind}, '')", **keys})
+    combination = f"{kind} || ', ' || {entity} || ', commitment ' || {commitment} || ', split ' || {split}"
     given.refuse_where(
         f"{number} IS NULL AND {kind} IS NOT NULL",
         "lineItem/LineItemType",
-        f"'no rule for a line of type ' || {kind} || ', ' || {entity} || ', commitment ' || {commitment}",
+        f"'no rule for a line of type ' || {combination}",
     )
     formulas = _formulas(given)
     by_measure = {measure: table.measure_sql(measure, number, formulas) for measure in MEASURES}
@@ -279,7 +282,7 @@ def _measures(given: Given) -> dict[str, str]:
         "list_cost": by_measure["list"],
         "contracted_cost": by_measure["contracted"],
         "x_quantity": by_measure["quantity"],
-        "pricing_quantity": given.number("lineItem/UsageAmount"),
+        "pricing_quantity": f"CASE WHEN ({split}) = 'no' THEN {given.number('lineItem/UsageAmount')} END",
         "consumed_quantity": by_measure["quantity"],
         "consumed_unit": given.text("pricing/unit"),
         "charge_category": category,
