@@ -5,6 +5,7 @@ regions, services, services by account, usage types, each once. Rivals: cost so 
 the month, and last month's total. Printed: sum of absolute errors / sum of costs (WAPE), mean error of a
 decision in percent of the true month, both as ratios to the rivals, and how often the truth lay in the 90 %
 interval. On 21-25 November most of this account was switched off; decisions before that day cannot know it.
+The same of made series of many shapes (bench/_cost_shapes.py), which need no data.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from bench._cost_shapes import SHAPES, decisions
 from finops.engine.daily_costs import DailyCosts
 from finops.engine.forecast import forecast_period
 
@@ -33,6 +35,7 @@ GROUPS = (
     "line_item_product_code || ' ' || line_item_usage_type",
 )
 LEAST_COST = 30.0
+SERIES, EACH, SEED = 40, 5, 3
 
 
 def series_of(root: Path) -> dict[str, DailyCosts]:
@@ -98,8 +101,25 @@ def line(title: str, rows: list[Row]) -> None:
     print(f"{text}; truth in the 90 % interval {np.mean(inside):.3f}, median width {width * 100:.0f} %")
 
 
+def made_shapes() -> None:
+    """How often the interval holds on made series, by shape."""
+    everything: list[bool] = []
+    for name in SHAPES:
+        found = list(decisions(name, series=SERIES, each=EACH, seed=SEED))
+        held = [told.low - 1e-6 <= true <= told.high + 1e-6 for true, told in found]
+        widths = [(told.high - told.low) / abs(true) for true, told in found]
+        off = np.mean([abs(told.expected - true) / abs(true) for true, told in found])
+        print(
+            f"made, {name}: {len(found)} decisions; mean error {off * 100:.1f} %; "
+            f"truth in the 90 % interval {np.mean(held):.3f}, median width {np.median(widths) * 100:.0f} %"
+        )
+        everything += held
+    print(f"made, all: {len(everything)} decisions; truth in the 90 % interval {np.mean(everything):.3f}")
+
+
 def main() -> int:
-    """All series together, the whole bill alone, and November before and after the switch-off."""
+    """Made series; all real ones together, the whole bill alone, November before and after the switch-off."""
+    made_shapes()
     folder = os.environ.get("OFFPEAK_BENCH_DATA")
     if not folder:
         print("forecast: not run: no data")

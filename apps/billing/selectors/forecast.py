@@ -167,7 +167,8 @@ def forecast_document(answer: ForecastAnswer) -> dict[str, Any]:
 
 _KEYS = (
     "verdict", "reason", "currency", "spent", "expected", "low", "high", "level_per_day", "lump",
-    "trend_per_day", "weekday_factors", "training_days", "lines_without_cost", "days",
+    "trend_per_day", "weekday_factors", "training_days", "interval_widened",
+    "lines_without_cost", "days",
 )  # fmt: skip
 
 
@@ -200,6 +201,7 @@ def _currency_document(answer: ForecastAnswer, one: CurrencyForecast) -> dict[st
         "trend_per_day": money_text(result.trend_per_day),
         "weekday_factors": result.weekday_factors,
         "training_days": result.training_days,
+        "interval_widened": None if result.widened is None else round(result.widened, 3),
         "lines_without_cost": one.without_cost,
         "days": settled + ahead,
     }

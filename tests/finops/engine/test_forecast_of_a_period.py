@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finops.engine.daily_costs import DailyCosts, lumps_of, without_one_offs
-from finops.engine.forecast import Forecast, Model, choose, follow, forecast_period, spread_of_sum
+from finops.engine.forecast import Forecast, forecast_period
+from finops.engine.smoothing import Model, choose, follow, spread_of_sum
 
 START, END = date(2026, 1, 1), date(2026, 2, 1)
 
