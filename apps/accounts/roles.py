@@ -38,6 +38,8 @@ class Action(StrEnum):
     CONNECT_BILLS = "connect_bills"  # feeds of bills, account names, exchange rates, invoice totals
     MANAGE_BUDGETS = "manage_budgets"  # budgets, allocation, discounts
     MANAGE_ANOMALIES = "manage_anomalies"  # snooze, close and reopen anomalies of cost
+    DECIDE_WORK = "decide_work"  # accept, snooze, dismiss recommendations about workloads and resources
+    DECIDE_COMMITMENTS = "decide_commitments"  # the same for recommendations to buy or sell commitments
     LAUNCH = "launch"  # plan launches and start approved ones
     APPROVE_SPEND = "approve_spend"  # approve launches and purchases
     VIEW_AUDIT = "view_audit"  # read the audit trail
@@ -57,6 +59,7 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
             Action.MANAGE_FEEDS,
             Action.CONNECT_BILLS,
             Action.MANAGE_ANOMALIES,
+            Action.DECIDE_WORK,
             Action.LAUNCH,
         }
     ),
@@ -67,6 +70,7 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
             Action.CONNECT_BILLS,
             Action.MANAGE_BUDGETS,
             Action.MANAGE_ANOMALIES,
+            Action.DECIDE_COMMITMENTS,
             Action.APPROVE_SPEND,
             Action.VIEW_AUDIT,
         }
@@ -84,6 +88,7 @@ class Scope(StrEnum):
     READ_BILLS = "read:bills"
     WRITE_BILLS = "write:bills"
     READ_ADVICE = "read:advice"
+    WRITE_RECOMMENDATIONS = "write:recommendations"
     READ_WORKLOADS = "read:workloads"
     WRITE_WORKLOADS = "write:workloads"
     READ_AUDIT = "read:audit"
@@ -96,6 +101,7 @@ SCOPE_WORDS = {
     Scope.READ_BILLS: _("Read bills, spend and budgets"),
     Scope.WRITE_BILLS: _("Upload bills, change allocation and budgets"),
     Scope.READ_ADVICE: _("Ask for advice and back-tests"),
+    Scope.WRITE_RECOMMENDATIONS: _("Accept, snooze and dismiss recommendations"),
     Scope.READ_WORKLOADS: _("Read workloads"),
     Scope.WRITE_WORKLOADS: _("Create and change workloads"),
     Scope.READ_AUDIT: _("Read the audit trail"),

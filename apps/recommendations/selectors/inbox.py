@@ -1,0 +1,83 @@
+"""Reading recommendations of one organisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Prefetch, QuerySet
+
+from apps.accounts.models import Organisation
+from apps.recommendations.models import (
+    RealisedSaving,
+    Recommendation,
+    RecommendationEvent,
+    RecommendationState,
+)
+
+# What still asks for a decision, and what claims its hours by one.
+WAITING = (RecommendationState.OPEN,)
+HOLDING = (RecommendationState.ACCEPTED, RecommendationState.DONE)
+
+
+@dataclass(frozen=True, slots=True)
+class InboxFilter:
+    """What of the inbox is asked for; "" is all. `owner` is an e-mail address or "none", `team` a slug or
+    "none".
+    """
+
+    kind: str = ""
+    state: str = ""
+    team: str = ""
+    owner: str = ""
+    effort: str = ""
+
+
+def recommendation_list(
+    organisation: Organisation, chosen: InboxFilter | None = None
+) -> QuerySet[Recommendation]:
+    """The organisation's rows, largest monthly saving first."""
+    rows = Recommendation.objects.filter(organisation=organisation).select_related("owner", "team")
+    if chosen is None:
+        return rows
+    if chosen.kind:
+        rows = rows.filter(kind=chosen.kind)
+    if chosen.state:
+        rows = rows.filter(state=chosen.state)
+    if chosen.effort:
+        rows = rows.filter(effort=chosen.effort)
+    if chosen.team:
+        rows = rows.filter(team=None) if chosen.team == "none" else rows.filter(team__slug=chosen.team)
+    if chosen.owner:
+        rows = (
+            rows.filter(owner=None)
+            if chosen.owner == "none"
+            else rows.filter(owner__email=chosen.owner.lower())
+        )
+    return rows
+
+
+def recommendation_find(organisation: Organisation, pk: int) -> Recommendation | None:
+    """One row with its history and what later bills say; None where the organisation has none of this id."""
+    events = RecommendationEvent.objects.order_by("pk")
+    months = RealisedSaving.objects.order_by("month")
+    return (
+        recommendation_list(organisation)
+        .prefetch_related(Prefetch("events", events), Prefetch("realised", months))
+        .filter(pk=pk)
+        .first()
+    )
+
+
+def waiting_count(organisation: Organisation) -> int:
+    """How many wait for a decision: the count beside the item of the navigation."""
+    return Recommendation.objects.filter(organisation=organisation, state__in=WAITING).count()
+
+
+def cited_by_recommendations() -> set[int]:
+    """Snapshots of the lake in the evidence of rows that are not expired, and of what bills said later."""
+    rows = Recommendation.objects.exclude(state=RecommendationState.EXPIRED)
+    cited = [
+        *rows.values_list("evidence", flat=True),
+        *RealisedSaving.objects.values_list("evidence", flat=True),
+    ]
+    return {int(snapshot) for one in cited for snapshot in (one.get("snapshots") or {}).values()}
