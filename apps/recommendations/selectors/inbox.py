@@ -76,8 +76,8 @@ def waiting_count(organisation: Organisation) -> int:
 def cited_by_recommendations() -> set[int]:
     """Snapshots of the lake in the evidence of rows that are not expired, and of what bills said later."""
     rows = Recommendation.objects.exclude(state=RecommendationState.EXPIRED)
-    cited = [
-        *rows.values_list("evidence", flat=True),
-        *RealisedSaving.objects.values_list("evidence", flat=True),
-    ]
-    return {int(snapshot) for one in cited for snapshot in (one.get("snapshots") or {}).values()}
+    cited: set[int] = set()
+    for found in (rows, RealisedSaving.objects.all()):
+        snapshots = found.order_by().values_list("evidence__snapshots", flat=True).distinct()
+        cited.update(int(snapshot) for one in snapshots if one for snapshot in one.values())
+    return cited
