@@ -184,6 +184,7 @@ SOURCE_COLUMNS: tuple[Column, ...] = (
     Column(
         "x_source_columns", Kind.MAP, meaning="cells that no other column takes, as delivered (FOCUS files)"
     ),
+    Column("x_rounded", Kind.TEXT, meaning="columns whose numbers had more than 18 places and were rounded"),
 )
 
 # A table of the lake keeps the number of a column: new ones come last.
@@ -196,6 +197,15 @@ LINE_COLUMNS: tuple[Column, ...] = (
     *SOURCE_COLUMNS,
 )
 BY_NAME: dict[str, Column] = {column.name: column for column in LINE_COLUMNS}
+
+
+def focus_name(column: Column) -> str:
+    """The column's name in FOCUS files; ours are `x_` and Pascal case (`x_NetCost`)."""
+    if column.focus:
+        return column.focus
+    words = column.name.removeprefix("x_").split("_")
+    return "x_" + "".join(word.capitalize() for word in words)
+
 
 # The four ways to count money, and the column each sums. `billed` is cash as invoiced.
 BASES: dict[str, str] = {

@@ -12,7 +12,7 @@ import duckdb
 
 from apps.billing.models import Delivery
 from finops.engine.spend import Window, months_of
-from finops.frames.focus import BASES, FOCUS_COLUMNS, LINE_COLUMNS, Column, Kind
+from finops.frames.focus import BASES, FOCUS_COLUMNS, LINE_COLUMNS, Column, Kind, focus_name
 from finops.frames.focus_rules import columns as column_rules
 from finops.frames.focus_rules import columns_of
 from finops.lake import BILL_LINES
@@ -20,7 +20,7 @@ from finops.lake.filters import all_of, at_or_after, before, one_of
 from finops.text.sql import name
 
 # Ours to find a line again; nothing of the bill.
-_INTERNAL = {"x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day"}
+_INTERNAL = {"x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day", "x_rounded"}
 CUSTOM_COLUMNS: tuple[Column, ...] = tuple(c for c in LINE_COLUMNS if not c.focus and c.name not in _INTERNAL)
 # By which of a line's two periods it is chosen.
 CHARGE, BILLING = "charge", "billing"
@@ -28,14 +28,6 @@ PERIODS = (CHARGE, BILLING)
 CSV, PARQUET = "csv", "parquet"
 FORMATS = (CSV, PARQUET)
 FOCUS_KIND = "focus"
-
-
-def focus_name(column: Column) -> str:
-    """The column's name in FOCUS files; ours are `x_` and Pascal case (`x_NetCost`)."""
-    if column.focus:
-        return column.focus
-    words = column.name.removeprefix("x_").split("_")
-    return "x_" + "".join(word.capitalize() for word in words)
 
 
 def row_filter(window: Window, reports: Sequence[str], period: str) -> Any:

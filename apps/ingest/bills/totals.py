@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from finops.frames.focus import BASES
+from finops.frames.focus import BASES, DECIMAL_SCALE
 from finops.frames.money import EXACT
 from finops.lake.sql import quote
 
@@ -63,8 +63,8 @@ def totals_of(con: duckdb.DuckDBPyConnection, lake_files: Sequence[str]) -> Tota
 
 def _facts(con: duckdb.DuckDBPyConnection, lines: str, found: Totals) -> None:
     nulls = ", ".join(f"count(*) - count({column})" for column in BASES.values())
-    first, last, rows, invoiced, shared, *blank = con.execute(
-        "SELECT min(x_day), max(x_day), count(*), count(invoice_id), count(x_split_cost), "
+    first, last, rows, invoiced, shared, rounded, *blank = con.execute(
+        "SELECT min(x_day), max(x_day), count(*), count(invoice_id), count(x_split_cost), count(x_rounded), "
         f"{nulls} FROM {lines}"
     ).fetchall()[0]
     found.first_day, found.last_day = first, last
@@ -74,6 +74,19 @@ def _facts(con: duckdb.DuckDBPyConnection, lines: str, found: Totals) -> None:
             found.notes.append({"code": "blank", "basis": basis, "column": column, "rows": count})
     if shared:
         found.notes += _shares(con, lines)
+    if rounded:
+        found.notes += _rounded(con, lines)
+
+
+def _rounded(con: duckdb.DuckDBPyConnection, lines: str) -> list[dict[str, Any]]:
+    """Columns whose numbers had more places than are kept, with the number of lines."""
+    rows = con.execute(
+        "SELECT field, count(*) FROM (SELECT unnest(string_split(x_rounded, ', ')) AS field "
+        f"FROM {lines} WHERE x_rounded IS NOT NULL) GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    return [
+        {"code": "rounded", "column": field, "rows": count, "places": DECIMAL_SCALE} for field, count in rows
+    ]
 
 
 def _shares(con: duckdb.DuckDBPyConnection, lines: str) -> list[dict[str, Any]]:

@@ -18,8 +18,9 @@ columns in `lines` as the source documents them, and add it to `apps/ingest/bill
   `given.has(...)` asks.
 
 `Lines.columns` must give `billing_account_id`, `billing_currency`, `billing_period_start`,
-`charge_period_start` and `billed_cost`, and `x_provider` where the kind serves several providers. Period
-columns x_report, x_month, x_delivery, x_file, x_row and x_day are the pipeline's.
+`charge_period_start` and `billed_cost`, and `x_provider` where the kind serves several providers. Columns
+x_report, x_month, x_delivery, x_file, x_row and x_rounded are the pipeline's, and so is x_day (the UTC date
+of the charge period's start) unless the kind gives another.
 """
 
 from __future__ import annotations
@@ -70,8 +71,7 @@ class Header:
 class Lines:
     """What a kind answers: SQL per line column, which tag keys the file could report (None: any), notes.
 
-    `identity`: (constant payer) where rows do not carry one. `delivered_at` is a SQL aggregate over the raw
-    rows for sources whose rows say when they were exported.
+    `delivered_at` is a SQL aggregate over the raw rows for sources whose rows say when they were exported.
     """
 
     columns: dict[str, str]
@@ -118,6 +118,8 @@ class Given:
         self.typed: dict[str, str] = {}
         self.checks: list[Check] = []
         self.used: set[int] = set()
+        # Places of numbers; kinds that read them in a way of their own have no texts to look at.
+        self.numbers: set[int] = set()
         self._places: dict[str, int] = {}
         for place, header in enumerate(headers):
             self._places.setdefault(kind.canonical(header.name), place)
@@ -184,6 +186,7 @@ class Given:
             self.typed[alias] = decimal_of(text)
         bad = f"{alias} IS NULL AND {text} IS NOT NULL"
         self._check(place, severity, bad, "not a number")
+        self.numbers.add(place)
         return alias
 
     def instant(self, *names: str) -> str:
@@ -214,6 +217,28 @@ class Given:
                 place, Severity.REJECT, f"{alias} IS NULL AND {text} IS NOT NULL", "not a JSON object"
             )
         return alias
+
+    def word(self, values: Iterable[str], severity: Severity, *names: str) -> str:
+        """A text that is one of `values` (letter case and blanks around do not count), spelled as they are.
+
+        Null stays null and blank stays blank; any other text fails with `severity`.
+        """
+        place = self.place(*names)
+        if place is None:
+            return NULL
+        text = f"trim({self.raw(place)})"
+        alias = f"w{place}"
+        cases = " ".join(f"WHEN {quote(value.lower())} THEN {quote(value)}" for value in values)
+        self.typed[alias] = f"CASE lower({text}) WHEN '' THEN '' {cases} END"
+        listed = ", ".join(values)
+        self._check(place, severity, f"{alias} IS NULL AND {text} IS NOT NULL", f"not one of {listed}")
+        return alias
+
+    def rest(self, taken: Iterable[str]) -> str:
+        """A map of the cells of all columns but these, blank ones left out."""
+        places = {self.place(name) for name in taken}
+        left = {header.name: place for place, header in enumerate(self.headers) if place not in places}
+        return self.tags(left)
 
     def tags(self, columns: Mapping[str, int]) -> str:
         """A map from one column per key (key -> place); a blank cell is no entry."""
@@ -248,14 +273,32 @@ def decimal_of(text: str) -> str:
     """Text to an exact decimal, null where it is none. `text` must not be a bare column.
 
     DuckDB takes 1_000 for a thousand, no bill means that. NaN and Infinity are no decimals; an exponent is
-    read exactly; more than 18 places are rounded half up.
+    read exactly; more than 18 places are rounded half up, which `x_rounded` of the line says.
     """
     return f"TRY_CAST(CASE WHEN contains({text}, '_') THEN NULL ELSE {text} END AS {DECIMAL})"
 
 
 def instant_of(text: str) -> str:
-    """Text to a moment; a date alone is its midnight in UTC."""
-    return f"TRY_CAST({text} AS {ZONED})"
+    """Text to a moment; a date alone is its midnight in UTC, a leap second the second after it."""
+    leap = f"TRY_CAST(replace({text}, ':59:60', ':59:59') AS {ZONED}) + INTERVAL 1 SECOND"
+    return f"coalesce(TRY_CAST({text} AS {ZONED}), CASE WHEN contains({text}, ':59:60') THEN {leap} END)"
+
+
+def rounded_sql(text: str) -> str:
+    """Whether a number has digits behind the 18th place: they are not kept.
+
+    Only a long text or one with an exponent is looked at closely.
+    """
+    part = f"regexp_extract({text}, '^[ +-]*([0-9]*)[.]?([0-9]*)(?:[eE]([+-]?[0-9]+))?', "
+    whole, fraction = f"{part}1)", f"rtrim({part}2), '0')"
+    exponent = f"coalesce(TRY_CAST(nullif({part}3), '') AS INTEGER), 0)"
+    places = (
+        f"CASE WHEN {fraction} <> '' THEN length({fraction}) "
+        f"ELSE length(rtrim({whole}, '0')) - length({whole}) END - {exponent}"
+    )
+    filled = f"regexp_matches({whole} || {fraction}, '[1-9]')"
+    seen = f"strlen({text}) > {DECIMAL_SCALE + 1} OR contains({text}, 'e') OR contains({text}, 'E')"
+    return f"(({seen}) AND {places} > {DECIMAL_SCALE} AND {filled})"
 
 
 class BillKind(ABC):
@@ -318,14 +361,27 @@ def lines_sql(lines: Lines, given: Given, raw: str, fixed: Mapping[str, str]) ->
     """
     inner = _typed_sql(given, raw)
     faults = " OR ".join(f"({check.bad})" for check in given.checks) or "false"
+    day = f"CAST(({lines.columns['charge_period_start']}) AT TIME ZONE 'UTC' AS DATE)"
     columns = {
         **lines.columns,
         **fixed,
         "x_row": f"CASE WHEN ({faults}) IS NOT TRUE THEN rn END",
-        "x_day": f"CAST(({lines.columns['charge_period_start']}) AT TIME ZONE 'UTC' AS DATE)",
+        "x_day": lines.columns.get("x_day", day),
+        "x_rounded": _rounded_fields(given),
     }
     listed = ", ".join(f"{sql} AS {name(column)}" for column, sql in columns.items())
     return f"SELECT {listed} FROM ({inner})"  # noqa: S608 - names and quoted texts
+
+
+def _rounded_fields(given: Given) -> str:
+    """SQL of the names of a row's numbers that were rounded, null for none."""
+    rounded = {place: rounded_sql(given.raw(place)) for place in sorted(given.numbers)}
+    if not rounded:
+        return NULL
+    names = ", ".join(
+        f"CASE WHEN {bad} THEN {quote(given.headers[place].name)} END" for place, bad in rounded.items()
+    )
+    return f"CASE WHEN {' OR '.join(rounded.values())} THEN concat_ws(', ', {names}) END"
 
 
 def faults_sql(given: Given, raw: str) -> str:
