@@ -197,6 +197,7 @@ def market_facts(
     zone: str = "UTC",
     names: Mapping[str, str] | None = None,
     listed: Mapping[str, Listed] | None = None,
+    with_profile: bool = True,
 ) -> MarketFacts:
     """The facts of one instance type over the `days` before `at`; hours of the week in IANA zone `zone`."""
     end = to_us(at)
@@ -216,7 +217,7 @@ def market_facts(
     weekly = {row.zone: means for row, means in made if row.mean is not None}
     weeks, dearest = _dearest(weekly)
     shown = None
-    if len(book):
+    if len(book) and with_profile:
         span = min(days, (end - int(book.known_from.min())) // US_PER_DAY) if len(book.known_from) else days
         whole = max(MIN_PROFILE_DAYS, int(span) // 7 * 7)
         shown = profile(book, end_us=end, days=whole, zone=zone)

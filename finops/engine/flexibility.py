@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -158,11 +159,17 @@ def week_interval(times: Ints, cost: Floats, base: Floats) -> tuple[float | None
     if present.sum() < MIN_WEEKS:
         return None, None
     costs, bases = np.bincount(week, cost)[present], np.bincount(week, base)[present]
-    rng = np.random.default_rng(SEED)
-    draws = rng.multinomial(len(costs), np.full(len(costs), 1 / len(costs)), size=DRAWS)
+    draws = _draws(len(costs))
     savings = (1 - (draws @ costs) / (draws @ bases)) * 100
     low, high = np.quantile(savings, (0.05, 0.95))
     return float(low), float(high)
+
+
+@lru_cache(maxsize=64)
+def _draws(weeks: int) -> Ints:
+    """(DRAWS, weeks): how often each week is drawn; seeded, so the same every time."""
+    rng = np.random.default_rng(SEED)
+    return np.asarray(rng.multinomial(weeks, np.full(weeks, 1 / weeks), size=DRAWS), np.int64)
 
 
 def grid(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -113,11 +114,10 @@ class _State:
 
 
 def _groups(keys: Sequence[SeriesKey], *names: str) -> Ints:
-    if not keys:
-        return np.zeros(0, np.int64)
-    table = pd.MultiIndex.from_arrays([[getattr(key, name) for key in keys] for name in names])
-    codes: Ints = np.asarray(table.factorize()[0], np.int64)
-    return codes
+    """A number for each distinct value of the named fields, in the order of appearance."""
+    seen: dict[tuple[str, ...], int] = {}
+    values = attrgetter(*names)
+    return np.array([seen.setdefault(values(key), len(seen)) for key in keys], np.int64)
 
 
 def _state(book: PriceBook, now: int) -> _State:
@@ -156,17 +156,19 @@ def _median_others(values: Floats, group: Ints) -> Floats:
     return out
 
 
-def _lowest_others(state: _State) -> Floats:
-    out = np.full(len(state.price), np.nan)
-    frame = pd.DataFrame({"group": state.group, "price": state.price}).dropna()
-    ranked = frame.sort_values(["group", "price"], kind="stable").groupby("group")["price"]
-    first, second = ranked.nth(0), ranked.nth(1)
-    lowest = pd.Series(first.to_numpy(), index=state.group[first.index])
-    runner = pd.Series(second.to_numpy(), index=state.group[second.index])
-    own_first = np.zeros(len(out), np.bool_)
-    own_first[first.index] = True
-    out[:] = lowest.reindex(state.group).to_numpy()
-    out[own_first] = runner.reindex(state.group[own_first]).to_numpy()
+def _lowest_others(values: Floats, group: Ints) -> Floats:
+    """Lowest finite value of the other members of each group; nan where there is none."""
+    out = np.full(len(values), np.nan)
+    finite = np.flatnonzero(np.isfinite(values))
+    order = finite[np.lexsort((values[finite], group[finite]))]
+    new = np.diff(group[order], prepend=-1) > 0
+    lowest = np.full(int(group.max(initial=-1)) + 1, np.nan)
+    runner = lowest.copy()
+    lowest[group[order[new]]] = values[order[new]]
+    second = ~new & np.concatenate(([False], new[:-1]))
+    runner[group[order[second]]] = values[order[second]]
+    out[:] = lowest[group]
+    out[order[new]] = runner[group[order[new]]]
     return out
 
 
@@ -226,7 +228,7 @@ def _day(us: int) -> str:
 
 def _stale(state: _State, config: QualityConfig) -> list[Finding]:
     old = state.now - state.changed >= config.stale_days * DAY_US
-    not_floor = state.price > _lowest_others(state)
+    not_floor = state.price > _lowest_others(state.price, state.group)
     which = np.flatnonzero(state.known & old & not_floor)
     moves = _neighbour_moves(state, which)
     dead = moves >= config.neighbour_moves

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from finops.engine.flexibility import Chooser, Result, Walk, cheapest_now, evaluate, outcome
-from finops.engine.series import US_PER_HOUR, Ints, PriceBook
+from finops.engine.series import US_PER_HOUR, Ints, PriceBook, shared_starts
 
 US_PER_DAY = 24 * US_PER_HOUR
 NIGHT_US = 2 * US_PER_HOUR  # 02:00 UTC, as a cron line would have it
@@ -28,11 +28,11 @@ def known_afterwards(book: PriceBook, walked: Walk, candidates: Ints, *, slack_u
         return Result(0)
     leads = np.arange(0, slack_us // US_PER_HOUR + 1, dtype=np.int64) * US_PER_HOUR
     # Decisions lie an hour apart, so most of their starts are shared.
-    starts, where = np.unique(walked.times[:, None] + leads[None, :], return_inverse=True)
+    starts, where = shared_starts(walked.times[:, None] + leads[None, :])
     cost = np.full(len(starts), np.inf)
     for candidate in candidates.tolist():
         cost = np.fmin(cost, book.cost(np.int64(candidate), starts, walked.length_us))
-    best = cost[where.reshape(len(walked), len(leads))].min(axis=1)
+    best = cost[where].min(axis=1)
     return outcome(walked, np.where(np.isfinite(best), best, np.nan))
 
 

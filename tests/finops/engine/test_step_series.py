@@ -134,3 +134,17 @@ def test_many_series_over_decades_are_searched_without_packing_keys(monkeypatch)
     monkeypatch.setattr(series, "_composite", lambda offsets, times: None)
     again = book_of({("a", "m"): [(0, 1.0), (5, 2.0)], ("b", "m"): [(1, 4.0)]}, hours=12)
     assert again.cost([0, 1], START_US + 2 * H, 6 * H).tolist() == packed.tolist() == [9.0, 24.0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(-50, 400), min_size=0, max_size=40),
+    st.sampled_from([US_PER_HOUR, US_PER_HOUR // 4, 7]),
+    st.sampled_from([1, 2]),
+)
+def test_distinct_starts_and_their_places_are_those_of_sorting(hours, step, columns):
+    starts = DAY + np.array(hours * columns, np.int64).reshape(-1, columns) * step
+    found, place = series.shared_starts(starts)
+    assert found.tolist() == sorted(set(starts.ravel().tolist()))
+    assert place.shape == starts.shape
+    assert (found[place] == starts).all() if starts.size else place.size == 0
