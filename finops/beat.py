@@ -21,6 +21,22 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 300.0,
         "options": {"expires": 290},
     },
+    "every-ten-minutes-wake-and-expire-recommendations": {
+        "task": "recommendations.inbox_tick",
+        "schedule": 600.0,
+        "options": {"expires": 590},
+    },
+    # A look at the newest prices and workloads; advice is asked at most once an hour.
+    "every-ten-minutes-look-for-launch-windows": {
+        "task": "recommendations.launch_windows",
+        "schedule": 600.0,
+        "options": {"expires": 590},
+    },
+    "every-half-hour-compute-realised-savings": {
+        "task": "recommendations.realised",
+        "schedule": 1800.0,
+        "options": {"expires": 1790},
+    },
     # Before the lake is tidied: what advice no longer cites may go with it.
     "every-day-0247-utc-forget-old-advice": {
         "task": "recommendations.advice_forget",

@@ -17,3 +17,26 @@ class RecommendationsConfig(AppConfig):
         for cited in (advice_snapshots, cited_by_recommendations):
             if cited not in upkeep.cited_snapshots:
                 upkeep.cited_snapshots.append(cited)
+        _register_kinds()
+
+
+def _register_kinds() -> None:
+    """Kinds of recommendations that this app finds itself."""
+    from django.utils.translation import gettext_lazy as _
+
+    from apps.accounts.roles import Action
+    from apps.recommendations.kinds import Kind, register
+    from apps.recommendations.launch_window import worded
+    from apps.recommendations.services import realised_launch
+    from apps.recommendations.services.launch_rows import KIND
+
+    register(
+        Kind(
+            KIND,
+            _("Launch window"),
+            worded,
+            realised_launch.realised,
+            realised_launch.counterfactual,
+            Action.DECIDE_WORK,
+        )
+    )

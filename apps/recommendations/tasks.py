@@ -7,6 +7,9 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from apps.recommendations.services.inbox_clock import inbox_tick
+from apps.recommendations.services.launch_rows import launch_rows_all
+from apps.recommendations.services.realised import realised_all
 from apps.recommendations.services.retention import advice_forget
 
 log = structlog.get_logger(__name__)
@@ -17,3 +20,27 @@ def recommendations_advice_forget() -> None:
     """Delete advice older than ADVICE_KEEP_DAYS that nothing cites."""
     gone = advice_forget(now=timezone.now(), keep_days=settings.ADVICE_KEEP_DAYS)
     log.info("advice_forgotten", rows=gone, keep_days=settings.ADVICE_KEEP_DAYS)
+
+
+@shared_task(name="recommendations.inbox_tick")
+def recommendations_inbox_tick() -> None:
+    """End snoozes whose day has come, expire rows whose period is over."""
+    woken, expired = inbox_tick(now=timezone.now())
+    if woken or expired:
+        log.info("inbox_ticked", woken=woken, expired=expired)
+
+
+@shared_task(name="recommendations.launch_windows")
+def recommendations_launch_windows() -> None:
+    """Look for launch windows of repeating workloads; the same prices and workloads cost a look."""
+    made = launch_rows_all(now=timezone.now())
+    if made:
+        log.info("launch_windows_found", new=made)
+
+
+@shared_task(name="recommendations.realised")
+def recommendations_realised() -> None:
+    """Compute what accepted recommendations saved; the same bills on the same day cost a look."""
+    changed = realised_all(now=timezone.now())
+    if changed:
+        log.info("realised_savings_computed", months=changed)

@@ -4,6 +4,7 @@ from apps.recommendations.models.advice import Advice
 from apps.recommendations.models.recommendation import (
     Effort,
     EventAction,
+    InboxLook,
     RealisedSaving,
     Recommendation,
     RecommendationEvent,
@@ -15,6 +16,7 @@ __all__ = [
     "Advice",
     "Effort",
     "EventAction",
+    "InboxLook",
     "RealisedSaving",
     "Recommendation",
     "RecommendationEvent",

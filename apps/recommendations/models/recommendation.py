@@ -272,3 +272,31 @@ class RealisedSaving(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recommendation_id} {self.month:%Y-%m}: {self.saving}"
+
+
+class InboxLook(models.Model):
+    """When the recommendations of a kind were last looked for, and what came of it.
+
+    `seen` names the data looked at: the same is not looked at again. `looked` subjects, `found` of them worth
+    a recommendation; `problems`: [{"name", "reason"}] of those that could not be judged.
+    """
+
+    organisation = models.ForeignKey(
+        "accounts.Organisation", on_delete=models.CASCADE, related_name="inbox_looks"
+    )
+    kind = models.CharField(_("kind"), max_length=40)
+    at = models.DateTimeField()
+    seen = models.CharField(max_length=64, blank=True)
+    looked = models.PositiveIntegerField(default=0)
+    found = models.PositiveIntegerField(default=0)
+    problems = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["kind"]
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "kind"], name="inbox_look_once_a_kind"),
+            models.CheckConstraint(condition=Q(found__lte=F("looked")), name="inbox_look_found_what_it_saw"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.found} of {self.looked}"

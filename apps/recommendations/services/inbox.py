@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -105,14 +105,21 @@ def organisation_lock(organisation: Organisation) -> None:
 
 
 def publish(
-    kind: str, findings: Sequence[Finding], *, organisation: Organisation, now: datetime, whole: bool
+    kind: str,
+    findings: Sequence[Finding],
+    *,
+    organisation: Organisation,
+    now: datetime,
+    whole: bool,
+    not_judged: Collection[str] = (),
 ) -> Published:
     """Make findings rows of the inbox, at once or not at all.
 
     The live row of a subject is brought up to date. One that was dismissed or snoozed stays so unless the
     saving left the interval that was decided on; one that was accepted or done stays as it was, and outside
     of that interval, or after its claim, another row follows it. `whole`: this is all there is of the kind,
-    so open rows that are not among it expire. A look older than a row's last one changes nothing of it.
+    so open rows that are not among it expire, but for the subjects `not_judged`: of those nothing is known.
+    A look older than a row's last one changes nothing of it.
     Raises ValueError: an unknown kind, a subject twice, a team that is not there.
     """
     kind_of(kind)
@@ -138,7 +145,7 @@ def publish(
             for finding in findings
         )
         if whole:
-            done["expired"] = _not_found(rows, set(subjects), now)
+            done["expired"] = _not_found(rows, {*subjects, *not_judged}, now)
     return Published(**{name: done[name] for name in Published.__dataclass_fields__})
 
 

@@ -85,6 +85,7 @@ def schedule_document(advice: Advice, book: PriceBook, work: RepeatingWork) -> D
         "start": start,
         "zone": best.zone,
         "sentence": sentence,
+        "worth_it": found.worth_it,
         "next": [[iso(run.start), iso(run.end)] for run in found.upcoming],
         "backtest": result_document(found.result, advice.workload.count),
     }
