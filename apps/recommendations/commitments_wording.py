@@ -31,8 +31,29 @@ _REFUSALS: dict[str, Callable[[], str]] = {
     "over the cash limit": lambda: _("It costs %(upfront)s at once; the limit is %(limit)s."),
     "over the risk limit": lambda: _("It loses in %(loss_pct)s %% of the scenarios."),
     "beyond the horizon": lambda: _("Its term of %(hours)s hours is beyond the horizon of %(horizon)s."),
+    "gone": lambda: _("It is gone: the look at %(at)s did not show it."),
+    "no spot price": lambda: _("No Spot price of %(type)s in %(region)s is known in this period."),
+    "spot known too little": lambda: _(
+        "The Spot price of %(type)s is known for %(share_pct)s %% of this period only."
+    ),
+    "no listed price": lambda: _("No price list has it for this use in %(region)s."),
     "left aside": lambda: _("Not asked for: %(what)s."),
 }
+
+
+_RIVALS: dict[str, Callable[[], str]] = {
+    "on-demand": lambda: _("On demand"),
+    "spot": lambda: _("Spot"),
+    "new-1y": lambda: _("New, 1 year"),
+    "new-3y": lambda: _("New, 3 years"),
+    "savings-plan-1y": lambda: _("Savings plan, 1 year"),
+    "savings-plan-3y": lambda: _("Savings plan, 3 years"),
+}
+
+
+def rival_words(name: str) -> str:
+    """What a rival is called; KeyError for an unknown one."""
+    return _RIVALS[name]()
 
 
 def refusal_sentence(refusal: Refusal) -> str:

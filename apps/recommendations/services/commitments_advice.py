@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -12,35 +13,42 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import Organisation
 from apps.ingest.selectors import current_snapshots
 from apps.prices.selectors import on_demand_prices
-from apps.recommendations.commitments_wording import pick_sentence, refusal_sentence
+from apps.recommendations.commitments_wording import pick_sentence
 from apps.recommendations.services.commitments_bill import BillUse, bill_use
+from apps.recommendations.services.commitments_document import Rows, together
 from apps.recommendations.services.commitments_offers import OnOffer, on_offer
+from apps.recommendations.services.commitments_rivals import Rivals, spot_means
 from apps.recommendations.services.document import Document, decimal_text, evidence, iso, rounded
 from finops.engine.commitments.desk import Desk
-from finops.engine.commitments.evaluate import Evaluation, cash_curve, offer_hours_left, worst_point
+from finops.engine.commitments.evaluate import offer_hours_left
 from finops.engine.commitments.pools import PoolBook
 from finops.engine.commitments.portfolio import Limits
 from finops.engine.commitments.refusal import Refusal, refuse
 from finops.engine.commitments.scenarios import ScenarioConfig
-from finops.engine.commitments.selection import Pick, Selection, select
+from finops.engine.commitments.selection import Selection, select
 from finops.engine.workload import WorkloadError
-from finops.frames.offers import Offer, OfferKey
+from finops.frames.offers import Offer, OfferKey, OfferKind
 from finops.frames.sizes import size_table
 
-MONTH_HOURS = 730
 YEAR_HOURS = 8760
 LONGEST_LOOKBACK = 366
 
 
-class _Prices:
+class ListPrices:
     """On-demand list prices at one time; remembers whether a later list had to serve."""
 
     def __init__(self, at: datetime) -> None:
         self._at = at
+        self._found: dict[OfferKey, Decimal | None] = {}
         self.later = False
         self.currency = "USD"
 
     def __call__(self, key: OfferKey) -> Decimal | None:
+        if key not in self._found:
+            self._found[key] = self._read(key)
+        return self._found[key]
+
+    def _read(self, key: OfferKey) -> Decimal | None:
         found = on_demand_prices(
             provider=key.provider,
             region=key.region,
@@ -53,6 +61,66 @@ class _Prices:
         self.later |= found.later_prices
         self.currency = found.currency
         return found.price
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a question about commitments rests on."""
+
+    desk: Desk
+    use: BillUse
+    market: OnOffer
+    rivals: Rivals
+    prices: ListPrices
+    snapshots: Mapping[str, int]
+    lookback_days: int
+
+    @property
+    def rows(self) -> Rows:
+        """Makes the rows of the answer."""
+        return Rows(self.desk, self.rivals, self.market)
+
+    def evidence(self, **more: object) -> Document:
+        """What the answer rests on."""
+        config = ScenarioConfig()
+        return evidence(
+            self.snapshots,
+            self.desk.now,
+            later_prices=self.prices.later or self.market.later_prices,
+            price_lists=[iso(date) for date in self.market.listed_on],
+            lookback_days=self.lookback_days,
+            history_hours=self.desk.book.known_hours,
+            scenarios={"draws": config.draws, "seed": config.seed},
+            **more,
+        )
+
+
+def gather(
+    *,
+    lookback_days: int = 30,
+    at: datetime | None = None,
+    organisation: Organisation | None = None,
+    provider: str = "aws",
+    snapshots: Mapping[str, int] | None = None,
+) -> Gathered:
+    """Use, prices, offers and rivals at `at`. Raises WorkloadError (field, message)."""
+    moment = (at or timezone.now()).astimezone(UTC)
+    if not 2 <= lookback_days <= LONGEST_LOOKBACK:
+        raise WorkloadError("lookback_days", _("Out of range: %(value)s") % {"value": lookback_days})
+    chosen = dict(current_snapshots() if snapshots is None else snapshots)
+    end = moment.replace(minute=0, second=0, microsecond=0)
+    start = end - timedelta(days=lookback_days)
+    use = bill_use(organisation=organisation, start=start, hours=24 * lookback_days, snapshots=chosen)
+    sizes, prices = size_table(provider), ListPrices(moment)
+    used = [one.key for one in use.coverage.demand.uses]
+    for key in used:
+        prices(key)
+    market = on_offer(used=used, sizes=sizes, at=moment, provider=provider)
+    book = PoolBook(use.coverage, prices, sizes)
+    spot = spot_means(used=used, start=start, end=end, snapshots=chosen, currency=prices.currency)
+    rivals = Rivals(book, market.offers, spot, prices.currency)
+    desk = Desk(book, moment, prices.currency, rivals)
+    return Gathered(desk, use, market, rivals, prices, chosen, lookback_days)
 
 
 def advise_commitments(
@@ -72,43 +140,37 @@ def advise_commitments(
     """The document; offers whose term ends beyond `horizon_hours`, or outside `kinds`, `payments`,
     `classes` (empty: all), are refused as such. Raises WorkloadError (field, message).
     """
-    moment = (at or timezone.now()).astimezone(UTC)
-    if not 2 <= lookback_days <= LONGEST_LOOKBACK:
-        raise WorkloadError("lookback_days", _("Out of range: %(value)s") % {"value": lookback_days})
     if horizon_hours < 1:
         raise WorkloadError("horizon", _("Out of range: %(value)s") % {"value": horizon_hours})
-    chosen = dict(current_snapshots() if snapshots is None else snapshots)
-    end = moment.replace(minute=0, second=0, microsecond=0)
-    use = bill_use(
-        organisation=organisation,
-        start=end - timedelta(days=lookback_days),
-        hours=24 * lookback_days,
-        snapshots=chosen,
+    if max_upfront is not None and not (max_upfront.is_finite() and max_upfront >= 0):
+        raise WorkloadError("max_upfront", _("Out of range: %(value)s") % {"value": max_upfront})
+    if max_loss_probability is not None and not 0 <= max_loss_probability <= 1:
+        raise WorkloadError(
+            "max_loss_probability", _("Out of range: %(value)s") % {"value": max_loss_probability}
+        )
+    gathered = gather(
+        lookback_days=lookback_days, at=at, organisation=organisation, provider=provider, snapshots=snapshots
     )
-    sizes, prices = size_table(provider), _Prices(moment)
-    uses = use.coverage.demand.uses
-    market = on_offer(used=[one.key for one in uses], sizes=sizes, at=moment, provider=provider)
-    asked, aside = _sort_out(market.offers, moment, horizon_hours, kinds, payments, classes)
-    book = PoolBook(use.coverage, prices, sizes)
     limits = Limits(None if max_upfront is None else float(max_upfront), max_loss_probability)
-    desk = Desk(book, moment, prices.currency, limits=limits)
-    selection = select(desk, asked)
-    return _document(selection, aside, desk, use, market, prices, chosen, lookback_days, horizon_hours)
+    desk = replace(gathered.desk, limits=limits)
+    asked, aside = _sort_out(gathered.market, desk.now, horizon_hours, kinds, payments, classes)
+    return _document(gathered, select(desk, asked), aside, horizon_hours)
 
 
 def _sort_out(
-    offers: tuple[Offer, ...],
+    market: OnOffer,
     at: datetime,
     horizon: int,
     kinds: tuple[str, ...],
     payments: tuple[str, ...],
     classes: tuple[str, ...],
 ) -> tuple[list[Offer], list[tuple[Offer, Refusal]]]:
-    """(offers that were asked for, the others with the reason)."""
+    """(offers that were asked for, the others with the reason). A savings plan has no class."""
     asked: list[Offer] = []
     aside: list[tuple[Offer, Refusal]] = []
-    for offer in offers:
-        wanted = ((kinds, offer.kind), (payments, offer.payment), (classes, offer.offering_class))
+    for offer in market.offers:
+        classed = () if offer.kind is OfferKind.SAVINGS_PLAN else classes
+        wanted = ((kinds, offer.kind), (payments, offer.payment), (classed, offer.offering_class))
         other = next((value for allowed, value in wanted if allowed and value not in allowed), None)
         hours = offer_hours_left(offer, at)
         if other is not None:
@@ -117,30 +179,43 @@ def _sort_out(
             aside.append((offer, refuse("beyond the horizon", hours=int(hours), horizon=horizon)))
         else:
             asked.append(offer)
+    aside += [(offer, refuse("gone", at=iso(gone))) for offer, gone in market.gone]
     return asked, aside
 
 
 def _document(
-    selection: Selection,
-    aside: list[tuple[Offer, Refusal]],
-    desk: Desk,
-    use: BillUse,
-    market: OnOffer,
-    prices: _Prices,
-    snapshots: Mapping[str, int],
-    lookback: int,
-    horizon: int,
+    gathered: Gathered, selection: Selection, aside: list[tuple[Offer, Refusal]], horizon: int
 ) -> Document:
-    config = ScenarioConfig()
+    rows, use, desk = gathered.rows, gathered.use, gathered.desk
     demand = use.coverage.demand
+    advice = [
+        {
+            **rows.evaluated(pick.evaluation, pick.claims),
+            **rows.cash(pick.alone, pick.considered),
+            "one_more_saving": rows.one_more(pick.alone, pick.considered),
+            "reason": pick_sentence(pick),
+        }
+        for pick in selection.picks
+    ]
+    bought = {id(pick.considered.offer) for pick in selection.picks}
+    why = {id(offer): refusal for offer, refusal in selection.refused}
+    refused = [rows.refused(offer, refusal) for offer, refusal in (*selection.refused, *aside)]
+    alternatives = [
+        {
+            **rows.evaluated(one.alone, one.pool.pool),
+            **rows.refused(one.offer, why[id(one.offer)]),
+            "quantity": one.alone.quantity,
+        }
+        for one in selection.found
+        if id(one.offer) not in bought
+    ]
     return {
-        "advice": [_advice(pick, desk) for pick in selection.picks],
-        "refused": [
-            {"offer": offer.offer, "kind": offer.kind, "code": why.code, "reason": refusal_sentence(why)}
-            for offer, why in (*selection.refused, *aside)
-        ],
+        "advice": advice,
+        "alternatives": alternatives,
+        "refused": refused,
         "total": {
-            "saving": decimal_text(selection.choice.saving),
+            "saving": decimal_text(sum(pick.evaluation.saving for pick in selection.picks) + 0.0),
+            **together(selection.scenarios),
             "upfront": decimal_text(selection.choice.upfront),
             "currency": desk.currency,
         },
@@ -151,72 +226,5 @@ def _document(
             "free_tier_hours": rounded(use.free_hours),
             "not_judged": [{"lines": name, "hours": rounded(hours)} for name, hours in use.unread.items()],
         },
-        "evidence": evidence(
-            snapshots,
-            desk.now,
-            later_prices=prices.later or market.later_prices,
-            price_lists=[iso(date) for date in market.listed_on],
-            lookback_days=lookback,
-            horizon_hours=horizon,
-            history_hours=desk.book.known_hours,
-            scenarios={"draws": config.draws, "seed": config.seed},
-        ),
+        "evidence": gathered.evidence(horizon_hours=horizon),
     }
-
-
-def _advice(pick: Pick, desk: Desk) -> Document:
-    found, one = pick.evaluation, pick.considered
-    curve = cash_curve(pick.alone, future=one.future, market=one.market, now=desk.now)
-    worst = worst_point(curve)
-    claims = pick.claims
-    return {
-        "offer": found.offer.offer,
-        "kind": found.offer.kind,
-        "type": found.offer.key.instance_type,
-        "region": found.offer.key.region,
-        "zone": found.offer.key.zone or None,
-        "platform": found.offer.key.platform,
-        "offering_class": found.offer.offering_class,
-        "payment": found.offer.payment,
-        "quantity": found.quantity,
-        "normalised_units": decimal_text(found.units * found.quantity) if claims.flexible else None,
-        "hours_left": rounded(float(found.hours_left)),
-        "upfront": decimal_text(found.upfront),
-        "hourly": decimal_text(found.offer.hourly * found.quantity),
-        "effective_hourly": decimal_text(float(found.effective_hourly)),
-        "currency": found.offer.currency,
-        "saving_low": decimal_text(found.saving_low),
-        "saving": decimal_text(found.saving),
-        "saving_high": decimal_text(found.saving_high),
-        "monthly_saving": decimal_text(found.monthly_saving),
-        "utilisation_pct": rounded(found.utilisation * 100),
-        "break_even_utilisation_pct": rounded(found.break_even_share * 100),
-        "break_even_date": None if found.break_even_at is None else iso(_second(found.break_even_at)),
-        "break_even_months": rounded(_break_even_months(found)),
-        "loss_probability": rounded(found.loss_probability),
-        "versus": [{"rival": name, "saving": decimal_text(saving)} for name, saving in found.versus],
-        "worst_cash": {"at": iso(_second(worst.at)), "amount": decimal_text(worst.expected)},
-        "claims": [
-            {
-                "provider": claims.provider, "region": claims.region, "zone": claims.zone or None,
-                "platform": claims.platform, "tenancy": claims.tenancy, "of": claims.name,
-                "unit": "normalised unit" if claims.flexible else "instance",
-                "units": decimal_text(found.units * found.quantity),
-                "from": iso(desk.now),
-                "to": iso(_second(desk.now + timedelta(hours=float(found.hours_left)))),
-            }
-        ],
-        "reason": pick_sentence(pick),
-    }  # fmt: skip
-
-
-def _break_even_months(found: Evaluation) -> float | None:
-    """Upfront / (on-demand cost of the hours covered - hourly charges) a month of 730 h; None: never."""
-    hours = float(found.hours_left)
-    hourly = float(found.offer.hourly) * found.quantity
-    covered = (found.saving + float(found.total)) / hours - hourly
-    return float(found.upfront) / (covered * MONTH_HOURS) if covered > 0 else None
-
-
-def _second(moment: datetime) -> datetime:
-    return moment.replace(microsecond=0)

@@ -35,7 +35,7 @@ def as_family(
     begun = 0.0
     for end in ends:
         rows = _rows(whole, histories, draws, begun)
-        distinct, place = np.unique(rows, axis=1, return_inverse=True)
+        distinct, place = _distinct(rows)
         weight = _weight(draws, end, mean=mean) - _weight(draws, begun, mean=mean)
         columns = distinct.shape[1]
         weights.append(
@@ -54,6 +54,15 @@ def as_family(
         for m in members
     ]
     return Family(tiled[0], whole.market.on_demand, tuple(tiled[1:]), weight), candidates
+
+
+def _distinct(rows: Floats) -> tuple[Floats, np.ndarray]:
+    """(the different columns, which one each column is); one row is sorted as plain numbers, much faster."""
+    if rows.shape[0] == 1:
+        values, place = np.unique(rows[0], return_inverse=True)
+        return values[None], place
+    found, place = np.unique(rows, axis=1, return_inverse=True)
+    return found, place
 
 
 def _factor(desk: Desk, member: Considered, whole: Considered) -> float:

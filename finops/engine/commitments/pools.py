@@ -28,7 +28,7 @@ Prices = Callable[[OfferKey], Decimal | None]
 @dataclass(frozen=True)
 class PoolUse:
     """Known hours of a pool in its units, oldest first and whole blocks only; `rate`: on-demand price of a
-    unit-hour, the mean over the use. `keys`: what it is made of.
+    unit-hour, the mean over the use. `keys`: what it is made of, `parts`: the unit-hours of each.
     """
 
     pool: Pool
@@ -36,6 +36,7 @@ class PoolUse:
     rate: float
     keys: tuple[OfferKey, ...]
     covering: tuple[str, ...]
+    parts: tuple[float, ...] = ()
 
 
 class PoolBook:
@@ -80,7 +81,8 @@ class PoolBook:
         mine = [i for i in family if applies(pool, uses[i].key, self._sizes) and self._used(i) > 0]
         if not mine:
             return self._nearest(key, [i for i in family if self._used(i) > 0])
-        history, cost, units = np.zeros(self._hours.size), 0.0, 0.0
+        history, cost = np.zeros(self._hours.size), 0.0
+        parts: list[float] = []
         for i in mine:
             left = np.maximum(self._coverage.left[i][self._hours], 0.0)
             factor = self.size(uses[i].key.instance_type) if pool.flexible else 1.0
@@ -89,11 +91,13 @@ class PoolBook:
                 return refuse("no list price", type=uses[i].key.instance_type, region=key.region)
             history += left * factor
             cost += float(left.sum()) * float(price)
-            units += float(left.sum()) * factor
+            parts.append(float(left.sum()) * factor)
+        units = sum(parts)
         covering = tuple(dict.fromkeys(c for i in mine for c in self._coverage.covering.get(i, ())))
         if units <= 1e-9:
             return refuse("already covered", by=_named(covering))
-        return PoolUse(pool, history, cost / units, tuple(uses[i].key for i in mine), covering)
+        keys = tuple(uses[i].key for i in mine)
+        return PoolUse(pool, history, cost / units, keys, covering, tuple(parts))
 
     def _used(self, index: int) -> float:
         return float(self._coverage.demand.uses[index].hours[self._hours].sum())

@@ -9,17 +9,18 @@ that sum - cost.
 The sum is concave in the quantities, so it is the minimum of its tangents. The integer programme starts
 with few of them; where its answer promises more than the quantities really bring, the tangents at that
 answer are added and it is solved again. Quantities are whole and each answer is cut off exactly, so this
-ends, and what it ends with is the optimum. A limit on risk is a limit on the share of scenarios that
+ends, and what it ends with is the optimum. Families are solved one by one; only where that breaks a limit are
+they solved together. A limit on risk is a limit on the share of scenarios that
 lose; then each scenario has its own tangents.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
 Floats = np.ndarray
 # Promised and real value agree within this, in money: far below a cent, far above the solver's own tolerance.
@@ -145,10 +146,37 @@ def choose(
         raise ValueError("all families need the same scenarios")
     if not candidates or not families:
         return Choice((0,) * len(candidates), np.zeros(draws.pop() if draws else 0), 0.0, 0)
-    worth = _Worth(families, candidates)
-    quantities, rounds = _Programme(worth, limits, draws.pop()).solve()
-    upfront = float(sum(q * c.upfront for q, c in zip(quantities, candidates, strict=True)))
+    worth, scenarios = _Worth(families, candidates), draws.pop()
+    free = _choice(worth, *_one_by_one(families, candidates, scenarios))
+    if _within(free, limits):
+        return free
+    return _choice(worth, *_Programme(worth, limits, scenarios).solve())
+
+
+def _choice(worth: _Worth, quantities: Floats, rounds: int) -> Choice:
+    upfront = float(sum(q * c.upfront for q, c in zip(quantities, worth.candidates, strict=True)))
     return Choice(tuple(int(q) for q in quantities), worth.savings(quantities), upfront, rounds)
+
+
+def _one_by_one(
+    families: Sequence[Family], candidates: Sequence[Candidate], draws: int
+) -> tuple[Floats, int]:
+    """The optimum without limits: families have no hour in common, so each is solved by itself."""
+    quantities, rounds = np.zeros(len(candidates)), 0
+    for number, family in enumerate(families):
+        members = [i for i, candidate in enumerate(candidates) if candidate.family == number]
+        if members:
+            alone = _Worth([family], [replace(candidates[i], family=0) for i in members])
+            quantities[members], needed = _Programme(alone, Limits(), draws).solve()
+            rounds = max(rounds, needed)
+    return quantities, rounds
+
+
+def _within(choice: Choice, limits: Limits) -> bool:
+    """Whether a choice made without limits keeps them: then they change nothing."""
+    if limits.upfront is not None and choice.upfront > limits.upfront:
+        return False
+    return limits.loss_probability is None or choice.loss_probability <= limits.loss_probability
 
 
 class _Programme:
@@ -173,10 +201,13 @@ class _Programme:
         most = np.array([float(c.most) for c in self.worth.candidates])
         for share in (0.0, 0.25, 0.5, 1.0):
             self._cut(np.floor(most * share))
+        seen: set[tuple[float, ...]] = set()
         for rounds in range(1, MAX_ROUNDS + 1):
             quantities = self._answer(most)
-            if not self._cut(quantities):
+            # The tangents of an answer that comes again are there already: what it promises it brings.
+            if tuple(quantities) in seen or not self._cut(quantities):
                 return quantities, rounds
+            seen.add(tuple(quantities))
         raise ArithmeticError(f"no agreement after {MAX_ROUNDS} rounds")
 
     def _cut(self, quantities: Floats) -> bool:
@@ -195,33 +226,48 @@ class _Programme:
                 row[self.n + place] = 1.0
                 row[members] = -slopes[group]
                 self.rows.append(row)
-                self.tops.append(float(value[group] - slopes[group] @ quantities[members]))
+                top = float(value[group] - slopes[group] @ quantities[members])
+                self.tops.append(0.0 if abs(top) < AGREE / 1000 else top)
                 added = True
         return added
 
     def _answer(self, most: Floats) -> Floats:
+        """Quantities of the programme as it stands.
+
+        HiGHS 1.12 (scipy 1.17) ends some feasible programmes with "Solve error": the same one is then asked
+        without presolve, and in larger money.
+        """
+        message = ""
+        for unit, presolve in ((1.0, True), (1.0, False), (1024.0, True), (1024.0, False)):
+            result = self._solved(most, unit, presolve=presolve)
+            if result.x is not None:
+                self.promised = result.x[self.n : self.n + self.values] * unit
+                return np.round(result.x[: self.n])
+            message = result.message
+        raise ArithmeticError(f"the solver gave no answer: {message}")
+
+    def _solved(self, most: Floats, unit: float, *, presolve: bool) -> OptimizeResult:
+        """The solver's answer with values counted in `unit`s of money."""
         target = np.zeros(self.width)
-        target[: self.n] = [candidate.cost for candidate in self.worth.candidates]
+        target[: self.n] = [candidate.cost / unit for candidate in self.worth.candidates]
         target[self.n : self.n + self.values] = -1.0 / self.groups
+        money = np.ones(self.width)
+        money[self.n : self.n + self.values] = unit
         constraints = [
-            LinearConstraint(np.array(self.rows), -np.inf, np.array(self.tops)),
-            *self._limits(most),
+            LinearConstraint(np.array(self.rows) * money / unit, -np.inf, np.array(self.tops) / unit),
+            *self._limits(most, money),
         ]
-        result = milp(
+        return milp(
             target,
             constraints=constraints,
             integrality=np.r_[np.ones(self.n), np.zeros(self.values), np.ones(self.switches)],
             bounds=Bounds(
                 np.zeros(self.width), np.r_[most, np.full(self.values, np.inf), np.ones(self.switches)]
             ),
-            options={"mip_rel_gap": 0.0},
+            options={"mip_rel_gap": 0.0, "presolve": presolve},
         )
-        if result.x is None:
-            raise ArithmeticError(f"the solver gave no answer: {result.message}")
-        self.promised = result.x[self.n : self.n + self.values]
-        return np.round(result.x[: self.n])
 
-    def _limits(self, most: Floats) -> list[LinearConstraint]:
+    def _limits(self, most: Floats, money: Floats) -> list[LinearConstraint]:
         candidates, found = self.worth.candidates, []
         if self.limits.upfront is not None:
             row = np.zeros(self.width)
@@ -237,5 +283,5 @@ class _Programme:
             rows[scenario, self.n + self.values + scenario] = deepest
         allowed = np.floor(self.limits.loss_probability * self.draws + 1e-9)
         rows[-1, self.n + self.values :] = -1.0
-        found.append(LinearConstraint(rows, np.r_[np.zeros(self.draws), -allowed], np.inf))
+        found.append(LinearConstraint(rows * money, np.r_[np.zeros(self.draws), -allowed], np.inf))
         return found

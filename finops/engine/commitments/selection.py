@@ -8,7 +8,7 @@ own cost. So the credits add up to the saving of all, and no hour is counted for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -25,6 +25,7 @@ from finops.engine.commitments.evaluate import (
     Market,
     evaluate,
     offer_hours_left,
+    savings_by_scenario,
     versus,
 )
 from finops.engine.commitments.grid import as_family
@@ -34,27 +35,40 @@ from finops.engine.commitments.scenarios import Draws, Floats, Future, draw, fut
 from finops.frames.offers import Offer
 from finops.frames.sizes import family_of
 
+# Money by scenario, and expected, of the hours that quantities take together.
+Value = Callable[[Floats], tuple[Floats, float]]
+
 
 @dataclass(frozen=True)
 class Pick:
     """An offer to buy. `evaluation`: at its quantity, with the saving that it adds to those before it;
-    `alone`: the same quantity without them. `claims`: the pool whose hours it takes.
+    `alone`: the same quantity without them. `claims`: the pool whose hours it takes. `scenarios`: the saving
+    that it adds in each scenario, the same scenarios in the same order for all picks.
     """
 
     considered: Considered
     evaluation: Evaluation
     alone: Evaluation
     claims: Pool
+    scenarios: Floats
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Picks, cheapest hour first; refusals in the order of the offers; the choice behind them."""
+    """Picks, cheapest hour first; refusals in the order of the offers; the choice behind them. `found`: every
+    offer that saves by itself, whether it is bought or not.
+    """
 
     picks: tuple[Pick, ...]
     refused: tuple[tuple[Offer, Refusal], ...]
     choice: Choice
     draws: Draws | None
+    found: tuple[Considered, ...] = ()
+
+    @property
+    def scenarios(self) -> Floats:
+        """The saving of all picks together in each scenario; empty without one."""
+        return np.sum([pick.scenarios for pick in self.picks], axis=0) if self.picks else np.zeros(0)
 
 
 def consider(
@@ -124,7 +138,7 @@ def select(desk: Desk, offers: Sequence[Offer]) -> Selection:
 
     order = {id(offer): place for place, offer in enumerate(offers)}
     refused.sort(key=lambda item: order[id(item[0])])
-    return Selection(tuple(picks), tuple(refused), choice, draws)
+    return Selection(tuple(picks), tuple(refused), choice, draws, tuple(found))
 
 
 def _left_out(one: Considered, rivals: str, limits: Limits) -> Refusal:
@@ -181,21 +195,52 @@ def _credit_together(
 ) -> list[Pick]:
     members = [one for one, _ in bought]
     if len(bought) == 1:
-        evaluation = _at(desk, *bought[0])
-        return [Pick(members[0], evaluation, evaluation, members[0].pool.pool)]
-    each = as_family(desk, pool, members, draws, mean=False)
-    mean = as_family(desk, pool, members, draws, mean=True)
+        evaluation, one = _at(desk, *bought[0]), members[0]
+        savings = savings_by_scenario(evaluation, future=one.future, market=one.market)
+        return [Pick(one, evaluation, evaluation, one.pool.pool, savings)]
+    value = _value_of(desk, pool, members, draws)
     before, expected = np.zeros(draws.choice.shape[0]), 0.0
     quantities = np.zeros(len(bought))
     picks: list[Pick] = []
     for place, (one, quantity) in enumerate(bought):
         quantities[place] = quantity
-        after, now_expected = worth(*each, quantities), float(worth(*mean, quantities)[0])
+        after, now_expected = value(quantities)
         alone = _at(desk, one, quantity)
         added = _credited(alone, one, after - before, now_expected - expected)
-        picks.append(Pick(one, added, alone, one.pool.pool))
+        picks.append(Pick(one, added, alone, one.pool.pool, after - before - float(alone.total)))
         before, expected = after, now_expected
     return picks
+
+
+def _value_of(desk: Desk, pool: Pool, members: list[Considered], draws: Draws) -> Value:
+    """What the hours that quantities take together would cost on demand: by scenario, and expected.
+
+    Offers of one pool cover its use up to the sum of their units, in each stretch of time between the ends of
+    their terms; where zonal offers are among regional ones the grid of the portfolio says it.
+    """
+    if {one.pool.pool for one in members} == {pool}:
+        return lambda quantities: _stretches(members, quantities)
+    each = as_family(desk, pool, members, draws, mean=False)
+    mean = as_family(desk, pool, members, draws, mean=True)
+    return lambda quantities: (worth(*each, quantities), float(worth(*mean, quantities)[0]))
+
+
+def _stretches(members: list[Considered], quantities: Floats) -> tuple[Floats, float]:
+    future, rate = members[0].future, members[0].market.on_demand
+    covered, expected, begun = np.zeros(future.draws.choice.shape[0]), 0.0, 0.0
+    for end in sorted({float(one.alone.hours_left) for one in members}):
+        level = sum(
+            float(one.units) * float(quantity)
+            for one, quantity in zip(members, quantities, strict=True)
+            if float(one.alone.hours_left) >= end
+        )
+        covered += future.covered(level, end)
+        expected += future.expected(end).at(level)
+        if begun:
+            covered -= future.covered(level, begun)
+            expected -= future.expected(begun).at(level)
+        begun = end
+    return rate * covered, float(rate * expected)
 
 
 def _at(desk: Desk, one: Considered, quantity: int) -> Evaluation:
