@@ -17,7 +17,7 @@ from datetime import datetime
 import numpy as np
 
 from finops.engine.commitments.eligibility import applies, is_flexible, pool_of, units_of
-from finops.engine.commitments.terms import hours_between
+from finops.engine.commitments.utilisation import share_of_hours
 from finops.frames.commitments import PlanKind, Reserved, SavingsPlan
 from finops.frames.demand import Demand, Hours, Use
 from finops.frames.offers import OfferKey
@@ -63,11 +63,7 @@ class Coverage:
 
 def active_share(start: datetime, end: datetime, demand: Demand) -> Hours:
     """The part of each hour of the range in which [start, end) is active, 0 to 1."""
-    first = float(hours_between(demand.start, start))
-    last = float(hours_between(demand.start, end))
-    hour = np.arange(demand.length, dtype=np.float64)
-    share: Hours = np.clip(np.minimum(last, hour + 1) - np.maximum(first, hour), 0.0, 1.0)
-    return share
+    return share_of_hours(start, end, demand.start, demand.length)
 
 
 def cover(

@@ -88,7 +88,7 @@ def test_idle_hours_of_a_reservation_are_exact() -> None:
     assert (one["type"], one["platform"], one["count"]) == ("m5.xlarge", "Linux/UNIX", 1)
     assert (one["reserved_hours"], one["idle_hours"], one["idle_cost"]) == ("48", "28", "3.5")
     assert one["utilisation_pct"] == round(20 / 48 * 100, 6)
-    assert one["effective_hourly"] == "0.114583"
+    assert one["effective_hourly"] == "0.11458333"
     assert (one["end"], one["hours_left"]) == (None, None)
     assert document["coverage"][0]["covered_hours"] == 40.0
     assert document["coverage"][0]["on_demand_hours"] == 120.0
