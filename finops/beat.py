@@ -48,4 +48,9 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": crontab(hour="3", minute="17"),
         "options": {"expires": 3600},
     },
+    "every-day-0537-utc-alert-before-commitments-end": {
+        "task": "recommendations.commitments_alert",
+        "schedule": crontab(hour="5", minute="37"),
+        "options": {"expires": 3600},
+    },
 }

@@ -7,6 +7,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from apps.recommendations.services.commitments_alerts import commitments_alert_all
 from apps.recommendations.services.inbox_clock import inbox_tick
 from apps.recommendations.services.launch_rows import launch_rows_all
 from apps.recommendations.services.realised import realised_all
@@ -44,3 +45,11 @@ def recommendations_realised() -> None:
     changed = realised_all(now=timezone.now())
     if changed:
         log.info("realised_savings_computed", months=changed)
+
+
+@shared_task(name="recommendations.commitments_alert")
+def recommendations_commitments_alert() -> None:
+    """Raise alerts for commitments that end soon; a second turn raises nothing twice."""
+    raised = commitments_alert_all(now=timezone.now())
+    if raised:
+        log.info("commitment_alerts_raised", new=raised)

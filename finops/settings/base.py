@@ -165,8 +165,12 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_PUBLIC": True,
 }
+# Days before the end of a commitment at which an alert is raised.
+COMMITMENT_ALERT_DAYS = [int(days) for days in env.list("COMMITMENT_ALERT_DAYS", default=["90", "30", "7"])]
 # Days that given advice is kept as evidence; 0 keeps it for ever.
 ADVICE_KEEP_DAYS = env.int("ADVICE_KEEP_DAYS", default=400)
+# Seconds that a worker may spend on pages ahead of their readers after each load of prices; 0: none.
+WARM_UP_SECONDS = env.int("WARM_UP_SECONDS", default=60)
 API_THROTTLE_PER_MINUTE = env.int("API_THROTTLE_PER_MINUTE", default=600)
 API_BODY_MAX_BYTES = env.int("API_BODY_MAX_BYTES", default=1024 * 1024)
 
