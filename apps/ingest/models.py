@@ -33,6 +33,7 @@ class FeedKind(models.TextChoices):
     SPOT_PRICES = "spot-prices", _("Spot prices")
     BILLS = "bills", _("Bills")
     COMMITMENTS = "commitments", _("Own commitments")
+    OFFERS = "offers", _("Commitments on offer")
 
 
 class Feed(models.Model):
@@ -42,7 +43,8 @@ class Feed(models.Model):
     `account` is the provider's account id (zone names belong to it), `credentials` names where the right to
     ask comes from (a role to assume or a profile), never a secret. Empty `instance_types` and `products` mean
     all. Of bills: `regions` holds the bucket's region alone, `cost_explorer` asks for daily totals until the
-    first export arrives, at a price; `paid_requests` counts those calls.
+    first export arrives, at a price; `paid_requests` counts those calls. Of offers: `filters` are names and
+    lists of values of the provider's own question.
     """
 
     organisation = models.ForeignKey(
@@ -59,6 +61,7 @@ class Feed(models.Model):
     products = ArrayField(models.CharField(max_length=60), default=list, blank=True)
     bucket = models.CharField(_("bucket"), max_length=63, blank=True)
     prefix = models.CharField(_("prefix"), max_length=256, blank=True)
+    filters = models.JSONField(_("filters"), default=dict, blank=True)
     cost_explorer = models.BooleanField(_("daily totals until then"), default=False)
     cost_explorer_at = models.DateTimeField(null=True, blank=True)
     paid_requests = models.PositiveIntegerField(default=0)

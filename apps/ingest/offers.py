@@ -4,20 +4,22 @@ price lists. One run per path.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from apps.accounts.models import Organisation, User
-from apps.billing.services.offers import offers_store
-from apps.ingest.models import IngestRun
-from apps.ingest.reference import Delivery, Outcome, Progress, run_import
+from apps.billing.services.offers import Looked, offers_store
+from apps.ingest.models import Feed, IngestRun, RunKind
+from apps.ingest.reference import Delivery, Outcome, Progress, run_import, run_keep
 from apps.prices.services import plan_prices_store, reserved_terms_store
 from finops.frames.offers import Offer
 from finops.frames.reserved_terms import ReservedTerm
 from finops.frames.savings_plans import PlanPrice
 from finops.frames.spot import Rejection
 from finops.providers.aws.offer_files import offers_of, terms_of
+from finops.providers.aws.reading import Reading
 
 
 def offers_import(
@@ -62,12 +64,30 @@ def reserved_terms_import(*, path: str, listed_on: date | None = None) -> Ingest
     )
 
 
-def _store(delivery: Delivery, source: str, *, complete: bool) -> Outcome:
+def offers_keep(reading: Reading[Offer], *, look: Looked | None, source: str, feed: Feed) -> IngestRun:
+    """What a live look showed, as a run of its feed; `look`: what of the region it showed whole."""
+    delivery = Delivery()
+    delivery.add(source, reading)
+    return run_keep(
+        delivery,
+        lambda found, name: _store(found, name, complete=[look] if look else False),
+        what="offers",
+        source=f"{feed.name}: {source}",
+        name=source,
+        organisation=feed.organisation,
+        feed=feed,
+        kind=RunKind.LIVE,
+    )
+
+
+def _store(delivery: Delivery, source: str, *, complete: bool | Sequence[Looked]) -> Outcome:
     offers: list[Offer] = [p.value for p in delivery.placed if isinstance(p.value, Offer)]
     terms = [p for p in delivery.placed if isinstance(p.value, ReservedTerm)]
     rates = [p for p in delivery.placed if isinstance(p.value, PlanPrice)]
-    looks = sorted({(o.key.provider, o.key.region, o.seen_at) for o in offers}) if complete else []
-    seen = offers_store(offers=offers, source=Path(source).name or source, complete=looks)
+    if complete is True:
+        shown = sorted({(o.key.provider, o.key.region, o.seen_at) for o in offers})
+        complete = [Looked(*one) for one in shown]
+    seen = offers_store(offers=offers, source=Path(source).name or source, complete=complete or ())
     listed = reserved_terms_store(rows=terms, source=source)
     planned = plan_prices_store(rows=rates, source=source)
     times: list[Any] = [o.seen_at for o in offers]

@@ -4,7 +4,7 @@ that misses it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -39,13 +39,20 @@ class OffersStored:
     gone: int = 0
 
 
+@dataclass(frozen=True)
+class Looked:
+    """A look that showed every offer of a region for which `covers` says yes, at that time."""
+
+    provider: str
+    region: str
+    at: datetime
+    covers: Callable[[SeenOffer], bool] = lambda _row: True
+
+
 @transaction.atomic
-def offers_store(
-    *, offers: Sequence[Offer], source: str, complete: Sequence[tuple[str, str, datetime]] = ()
-) -> OffersStored:
-    """Store a look at the market. `complete`: (provider, region, when) of which all offers are among
-    `offers`; open ones that are not get `gone_at`. An offer that comes back after it was gone is a new
-    row.
+def offers_store(*, offers: Sequence[Offer], source: str, complete: Sequence[Looked] = ()) -> OffersStored:
+    """Store a look at the market. Open offers that a complete look covers and does not show get `gone_at`.
+    An offer that comes back after it was gone is a new row.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
@@ -57,7 +64,7 @@ def offers_store(
             result.same += 1
         if key not in newest or offer.seen_at > newest[key].seen_at:
             newest[key] = offer
-    regions = {key.region for key in newest} | {region for _, region, _ in complete}
+    regions = {key.region for key in newest} | {look.region for look in complete}
     open_rows = {
         _Key(row.provider, row.region, row.offer, f"{row.fixed:.6f}"): row
         for row in SeenOffer.objects.filter(region__in=regions, gone_at__isnull=True)
@@ -77,13 +84,16 @@ def offers_store(
     SeenOffer.objects.bulk_create(fresh, batch_size=_BATCH)
     SeenOffer.objects.bulk_update(again, _CHANGING, batch_size=_BATCH)
     result.new, result.refreshed = len(fresh), len(again)
-    for provider, region, at in complete:
+    for look in complete:
         missed = [
             row.pk
             for key, row in open_rows.items()
-            if (key.provider, key.region) == (provider, region) and key not in newest and row.seen_at < at
+            if (key.provider, key.region) == (look.provider, look.region)
+            and key not in newest
+            and row.seen_at < look.at
+            and look.covers(row)
         ]
-        result.gone += SeenOffer.objects.filter(pk__in=missed).update(gone_at=at)
+        result.gone += SeenOffer.objects.filter(pk__in=missed).update(gone_at=look.at)
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from apps.ingest.models import Feed, FeedKind, IngestRun
-from apps.ingest.services import bill_feeds, commitment_feeds, live
+from apps.ingest.services import bill_feeds, commitment_feeds, live, offer_feeds
 
 
 def feed_collect(*, feed: Feed, now: datetime, again: bool = False) -> list[IngestRun]:
@@ -14,4 +14,6 @@ def feed_collect(*, feed: Feed, now: datetime, again: bool = False) -> list[Inge
         return bill_feeds.bill_feed_collect(feed=feed, now=now, again=again)
     if feed.kind == FeedKind.COMMITMENTS:
         return commitment_feeds.commitment_feed_collect(feed=feed, now=now)
+    if feed.kind == FeedKind.OFFERS:
+        return offer_feeds.offer_feed_collect(feed=feed, now=now)
     return live.feed_collect(feed=feed, now=now)

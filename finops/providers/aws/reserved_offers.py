@@ -32,6 +32,7 @@ from finops.frames.offers import (
 from finops.providers.aws.client import BACK_OFF, patiently
 from finops.providers.aws.offers import PROVIDER
 from finops.providers.aws.reading import Reading
+from finops.providers.aws.session import Access, account_id, ec2, open_session
 from finops.providers.base import PermanentError
 
 OFFERINGS = "ReservedInstancesOfferings"
@@ -156,6 +157,33 @@ def _listed(
     return sorted(listed, key=lambda item: item[0])
 
 
+# Filters and parameters of the call, of the API reference; a parameter takes one value.
+FILTERS = frozenset(
+    {
+        "availability-zone", "duration", "fixed-price", "instance-type", "marketplace", "product-description",
+        "reserved-instances-offering-id", "scope", "usage-price",
+    }
+)  # fmt: skip
+PARAMETERS: dict[str, type] = {
+    "InstanceTenancy": str, "OfferingClass": str, "OfferingType": str, "MinDuration": int,
+    "MaxDuration": int, "MaxInstanceCount": int,
+}  # fmt: skip
+
+
+def question_problem(asked: Mapping[str, Sequence[str]]) -> str:
+    """Why these are no filters or parameters of the call, or an empty text."""
+    for name, values in asked.items():
+        if name not in FILTERS and name not in PARAMETERS:
+            return f"{name}: neither a filter nor a parameter of DescribeReservedInstancesOfferings"
+        if not values or not all(isinstance(value, str) and value for value in values):
+            return f"{name}: no value"
+        if name in PARAMETERS and len(values) > 1:
+            return f"{name}: takes one value"
+        if PARAMETERS.get(name) is int and not values[0].isdecimal():
+            return f"{name}: no whole number: {values[0]!r}"
+    return ""
+
+
 def offering_pages(
     client: Any,
     *,
@@ -165,11 +193,18 @@ def offering_pages(
 ) -> Iterator[Mapping[str, Any]]:
     """All pages with the marketplace, until NextToken is empty; a page may be empty and not the last.
 
-    `filters`: names and values of the API's own. Raises TransientError or PermanentError.
+    `filters`: names and values of the API's own, filters and parameters alike. Raises TransientError or
+    PermanentError.
     """
     wanted: dict[str, Any] = {"IncludeMarketplace": True, "MaxResults": PAGE_ROWS}
-    if filters:
-        wanted["Filters"] = [{"Name": name, "Values": list(values)} for name, values in filters.items()]
+    if problem := question_problem(filters or {}):
+        raise PermanentError(problem)
+    named = {name: list(values) for name, values in (filters or {}).items() if name in FILTERS}
+    if named:
+        wanted["Filters"] = [{"Name": name, "Values": values} for name, values in named.items()]
+    for name, values in (filters or {}).items():
+        if name in PARAMETERS:
+            wanted[name] = PARAMETERS[name](values[0])
     seen: set[str] = set()
     token, number = "", 0
     while True:
@@ -190,3 +225,37 @@ def offering_pages(
         if token in seen:
             raise PermanentError(f"AWS repeats a page token in {region} (page {number}): stopped.")
         seen.add(token)
+
+
+def live_offerings(
+    access: Access,
+    *,
+    region: str,
+    seen_at: datetime,
+    account: str = "",
+    filters: Mapping[str, Sequence[str]] | None = None,
+    back_off: wait_base | None = None,
+) -> Reading[Offer]:
+    """All offers of a region as the account sees them. Raises TransientError or PermanentError.
+
+    The marketplace hides an account's own listings from it; with `account` the credentials must be its.
+    """
+    session = open_session(access, region=region)
+    if account and account != (found := account_id(session, access, region=region)):
+        raise PermanentError(
+            f"The credentials belong to account {found}, the feed is set up for {account}: "
+            "correct one of them."
+        )
+    whole: Reading[Offer] = Reading()
+    row = 1
+    pages = offering_pages(
+        ec2(session, access, region=region), region=region, filters=filters, back_off=back_off or BACK_OFF
+    )
+    for page in pages:
+        part = read_offerings(
+            {OFFERINGS: page.get(OFFERINGS) or []}, seen_at=seen_at, region=region, first_row=row
+        )
+        whole.rows += part.rows
+        whole.refused += part.refused
+        row += len(page.get(OFFERINGS) or [])
+    return whole

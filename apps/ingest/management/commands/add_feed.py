@@ -1,4 +1,4 @@
-"""`add_feed NAME`: a feed of AWS Spot prices, or with `--bucket` of bills."""
+"""`add_feed NAME`: a feed of AWS Spot prices; with `--bucket` of bills, with `--offers` of commitments."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from django.utils.translation import gettext as _
 from apps.ingest.models import Feed
 from apps.ingest.services.bill_feeds import bill_feed_create
 from apps.ingest.services.live import feed_create
+from apps.ingest.services.offer_feeds import offer_feed_create
 from finops.verbs import JsonCommand
 
 MINUTES_AT_LEAST = 1
-PRICES_EVERY, BILLS_EVERY = 15, 360
+PRICES_EVERY, BILLS_EVERY, OFFERS_EVERY = 15, 360, 60
 
 
 def _list(text: str) -> list[str]:
@@ -27,7 +28,7 @@ def _list(text: str) -> list[str]:
 class Command(JsonCommand):
     """The feed is due at once and then every so many minutes, as long as beat and a worker run."""
 
-    help = "Add a feed of AWS Spot prices or of bills."
+    help = "Add a feed of AWS Spot prices, of bills or of commitments on offer."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What to ask, how often, and as whom."""
@@ -44,7 +45,19 @@ class Command(JsonCommand):
             "--every",
             type=int,
             metavar="MINUTES",
-            help=_("minutes between two questions (default: 15, of bills 360)"),
+            help=_("minutes between two questions (default: 15, of bills 360, of offers 60)"),
+        )
+        parser.add_argument(
+            "--offers",
+            action="store_true",
+            help=_("a feed of Reserved Instances on offer, second-hand and new"),
+        )
+        parser.add_argument(
+            "--filter",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=_("of offers: a filter of the provider's question, more than once for several"),
         )
         parser.add_argument("--bucket", default="", help=_("bucket of the exports: a feed of bills"))
         parser.add_argument("--prefix", default="", help=_("prefix of the exports in the bucket"))
@@ -64,12 +77,15 @@ class Command(JsonCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Store the feed; a name is there once."""
-        every = options["every"] or (BILLS_EVERY if options["bucket"] else PRICES_EVERY)
+        usual = OFFERS_EVERY if options["offers"] else BILLS_EVERY if options["bucket"] else PRICES_EVERY
+        every = options["every"] or usual
         if not options["regions"] or every < MINUTES_AT_LEAST:
             raise CommandError(
                 _("Name at least one region, and at least one minute between two questions."), returncode=2
             )
-        make = self._bills if options["bucket"] else self._prices
+        if options["offers"] and options["bucket"]:
+            raise CommandError(_("A feed is of one kind: leave --bucket or --offers out."), returncode=2)
+        make = self._offers if options["offers"] else self._bills if options["bucket"] else self._prices
         try:
             with transaction.atomic():
                 feed = make(options, timedelta(minutes=every))
@@ -93,6 +109,23 @@ class Command(JsonCommand):
             interval=interval,
             instance_types=options["types"],
             products=options["products"],
+            role_arn=options["role"],
+            external_id=options["external_id"],
+            account=options["account"],
+        )
+
+    def _offers(self, options: dict[str, Any], interval: timedelta) -> Feed:
+        filters: dict[str, list[str]] = {}
+        for text in options["filter"]:
+            name, _equals, value = text.partition("=")
+            filters.setdefault(name.strip(), []).append(value.strip())
+        return offer_feed_create(
+            name=options["name"],
+            regions=options["regions"],
+            interval=interval,
+            instance_types=options["types"],
+            products=options["products"],
+            filters=filters,
             role_arn=options["role"],
             external_id=options["external_id"],
             account=options["account"],
