@@ -29,6 +29,7 @@ from apps.ingest.bills.gather import Bundle, gather
 from apps.ingest.bills.kinds import AUTO
 from apps.ingest.bills.stage import Stager, delivery_id_reserve, hashes_of, report_of
 from apps.ingest.bills.staged import BillRefusedError, Identity, Staged, discard
+from apps.ingest.bills.whole import doubts, parts_missing
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RunKind, RunState, RunSubject
 from apps.ingest.progress import Progress, Reporter
 from apps.ingest.services.imports import lake_reconcile
@@ -44,12 +45,16 @@ REJECTIONS_PER_INSERT = 2_000
 
 @dataclass(frozen=True)
 class BillOptions:
-    """What the files do not say. `expected` is {currency: total of the invoice}; `delivered_at` orders."""
+    """What the files do not say. `expected` is {currency: total of the invoice}; `delivered_at` orders.
+
+    `whole`: the files are all of the delivery, whatever their names say.
+    """
 
     kind: str = AUTO
     report: str = ""
     delivered_at: datetime | None = None
     expected: dict[str, Decimal] = field(default_factory=dict)
+    whole: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """For the run's row."""
@@ -58,6 +63,7 @@ class BillOptions:
             "report": self.report,
             "delivered_at": self.delivered_at.isoformat() if self.delivered_at else None,
             "expected": {currency: str(total) for currency, total in self.expected.items()},
+            "whole": self.whole,
         }
 
     @classmethod
@@ -69,6 +75,7 @@ class BillOptions:
             report=stored.get("report", ""),
             delivered_at=datetime.fromisoformat(moment) if moment else None,
             expected={c: Decimal(t) for c, t in stored.get("expected", {}).items()},
+            whole=stored.get("whole", False),
         )
 
 
@@ -105,6 +112,7 @@ def bill_import(
     report: str = "",
     delivered_at: datetime | None = None,
     expected: dict[str, Decimal] | None = None,
+    whole: bool = False,
     listener: Listener | None = None,
     user: User | None = None,
     feed: Feed | None = None,
@@ -115,7 +123,7 @@ def bill_import(
     `run.options["deliveries"]` are the ids of the deliveries that it made, `["unchanged"]` of those that were
     there already, `["refused"]` what was not taken and why.
     """
-    options = BillOptions(kind, report, delivered_at, expected or {})
+    options = BillOptions(kind, report, delivered_at, expected or {}, whole)
     run = bill_run_create(
         paths=paths,
         organisation=organisation,
@@ -198,6 +206,8 @@ class _Work:
         try:
             if bundle.refused:
                 raise BillRefusedError(bundle.refused)
+            if not self.options.whole and (told := parts_missing(bundle)):
+                raise BillRefusedError(told)
             files = hashes_of(bundle)
             if known := self._known(bundle, {file["sha256"] for file in files}):
                 self.unchanged += known
@@ -205,6 +215,7 @@ class _Work:
             found = stager.stage(_once(bundle, files), files)
             for one in found:
                 same_lines_refuse(stager.con, one)
+                one.doubts = [] if self.options.whole else doubts(bundle)
         except BillRefusedError as error:
             self._refuse(error, shown)
             return []
@@ -219,7 +230,7 @@ class _Work:
         for reason in dict.fromkeys(reason for _, reason in refused):
             self._refuse(BillRefusedError(reason), self.run.source)
         for one, _reason in refused:
-            discard(one.lake_files)
+            one.discard()
         return [one for one in staged if not any(one is other for other, _ in refused)]
 
     def _known(self, bundle: Bundle, hashes: set[str]) -> list[int]:

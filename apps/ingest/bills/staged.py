@@ -45,13 +45,16 @@ class Part:
     rejections: list[Rejection] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
     rejected_of: dict[Identity, int] = field(default_factory=dict)
+    # A file with the daily sums of all parts of the delivery, where reading made one.
+    daily: str = ""
 
 
 @dataclass
 class Staged:
     """One delivery, staged: its parts, its report and id, and what is known of it beforehand.
 
-    `folders` are those of its files; `listed` whether a manifest says that they belong together.
+    `folders` are those of its files; `listed` whether a manifest says that they belong together. `doubts` are
+    notes on why it may not be all of the delivery.
     """
 
     identity: Identity
@@ -65,6 +68,7 @@ class Staged:
     folders: frozenset[Path] = frozenset()
     listed: bool = False
     parts: list[Part] = field(default_factory=list)
+    doubts: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def content_hash(self) -> str:
@@ -76,6 +80,15 @@ class Staged:
     def lake_files(self) -> list[str]:
         """Files of the lake that hold its lines."""
         return [part.lake_file for part in self.parts]
+
+    @property
+    def daily(self) -> str:
+        """The file of its daily sums, "" where they are still to be made."""
+        return next((part.daily for part in self.parts if part.daily), "")
+
+    def discard(self) -> None:
+        """Remove all files of it."""
+        discard([*self.lake_files, *([self.daily] if self.daily else [])])
 
     @property
     def rows_read(self) -> int:

@@ -20,8 +20,8 @@ from pyiceberg.expressions import BooleanExpression
 
 from apps.billing.models import BillReport, Delivery, DeliveryPart, DeliveryState
 from apps.ingest.bills.kinds import BY_NAME, GIVE_WAY
-from apps.ingest.bills.staged import Staged, discard
-from apps.ingest.bills.totals import Totals, as_text, checks, reconcile, totals_of
+from apps.ingest.bills.staged import Staged
+from apps.ingest.bills.totals import Totals, as_text, checks, ends_early, final_of, reconcile, totals_of
 from finops.frames.focus import BASES
 from finops.lake import BILL_DAILY, BILL_LINES, Lake
 from finops.lake.bill_tables import DAILY_DIMENSIONS, DAILY_SUMS
@@ -94,14 +94,14 @@ def commit(con: duckdb.DuckDBPyConnection, lake: Lake, decided: Sequence[Decided
     current = [d for d in decided if d.state == DeliveryState.CURRENT]
     for other in decided:
         if other.state != DeliveryState.CURRENT:
-            discard(other.staged.lake_files)
+            other.staged.discard()
     if not current:
         return {}
     gone = [_partition(d.staged.report, f"{d.staged.identity.period:%Y-%m}") for d in current]
     replaced = Delivery.objects.filter(pk__in=[pk for d in current for pk in d.replaced])
     gone += [_partition(old.report_id, f"{old.billing_period:%Y-%m}") for old in replaced]
     delete = any_of(*gone)
-    daily = [_write_daily(con, lake, d.staged) for d in current]
+    daily = [d.staged.daily or _write_daily(con, lake, d.staged) for d in current]
     lines = [file for d in current for file in d.staged.lake_files]
     try:
         return {
@@ -155,6 +155,7 @@ def _store(one: Decided, *, run_id: int, expected: dict[str, Decimal] | None) ->
     reconciled, difference = reconcile(totals, expected)
     notes = [note for part in staged.parts for note in part.notes] + totals.notes
     notes += checks(totals, has_net_columns=NET_COLUMN in map(plain, staged.columns))
+    notes += staged.doubts + ends_early(totals, staged.identity.period, staged.delivered_at)
     if one.overlaps:
         notes.append({"code": "overlap", "reports": one.overlaps})
     delivery = Delivery.objects.create(
@@ -169,7 +170,7 @@ def _store(one: Decided, *, run_id: int, expected: dict[str, Decimal] | None) ->
         files=staged.files,
         columns=staged.columns,
         tag_keys=staged.tag_keys,
-        final=totals.final,
+        final=final_of(totals, staged.identity.period, doubted=bool(staged.doubts)),
         stopgap=BY_NAME[staged.kind].stopgap,
         run_id=run_id,
         rows_read=staged.rows_read,

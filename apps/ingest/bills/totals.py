@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,20 +15,27 @@ from finops.frames.money import EXACT
 from finops.lake.sql import quote
 
 _SUMS = ", ".join(f"sum({column})" for column in BASES.values())
+# Clouds deliver a day's charges within three days; a file that ends longer before it was made lacks some.
+SETTLES_WITHIN = timedelta(days=3)
 # What grouping(kind, service) says of rows without both, and of rows without the service.
 _BY_CURRENCY, _BY_TYPE = 3, 1
 
 
 @dataclass
 class Totals:
-    """Sums of the four bases, None where the delivery tells a base on no row at all."""
+    """Sums of the four bases, None where the delivery tells a base on no row at all.
+
+    `invoiced`: whether all lines name an invoice, None where none does. `reaches_to`: the last day of which
+    there are charges.
+    """
 
     by_currency: dict[str, dict[str, Decimal | None]] = field(default_factory=dict)
     by_type: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     parts: list[tuple[Any, ...]] = field(default_factory=list)
     first_day: date | None = None
     last_day: date | None = None
-    final: bool | None = None
+    invoiced: bool | None = None
+    reaches_to: date | None = None
     notes: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -68,7 +75,8 @@ def _facts(con: duckdb.DuckDBPyConnection, lines: str, found: Totals) -> None:
         f"{nulls} FROM {lines}"
     ).fetchall()[0]
     found.first_day, found.last_day = first, last
-    found.final = rows == invoiced if invoiced else None
+    found.invoiced = rows == invoiced if invoiced else None
+    found.reaches_to = _reaches_to(con, lines, last)
     for (basis, column), count in zip(BASES.items(), blank, strict=True):
         if count:
             found.notes.append({"code": "blank", "basis": basis, "column": column, "rows": count})
@@ -87,6 +95,43 @@ def _rounded(con: duckdb.DuckDBPyConnection, lines: str) -> list[dict[str, Any]]
     return [
         {"code": "rounded", "column": field, "rows": count, "places": DECIMAL_SCALE} for field, count in rows
     ]
+
+
+def _reaches_to(con: duckdb.DuckDBPyConnection, lines: str, last_day: date | None) -> date | None:
+    """The last day with charges of a day or less; of longer ones (a bill by month) where they end.
+
+    Fees and taxes of a month are dated over all of it on its first day, so that they say nothing.
+    """
+    short = "charge_period_end IS NULL OR charge_period_end <= charge_period_start + INTERVAL 25 HOUR"
+    row = con.execute(
+        f"SELECT max(x_day) FILTER ({short}), max(charge_period_end - INTERVAL 1 MICROSECOND) "
+        f"AT TIME ZONE 'UTC' FROM {lines}"
+    ).fetchall()[0]
+    return row[0] or (row[1].date() if row[1] else last_day)
+
+
+def _last_of(period: date) -> date:
+    return date(period.year + period.month // 12, period.month % 12 + 1, 1) - timedelta(days=1)
+
+
+def final_of(totals: Totals, period: date, *, doubted: bool) -> bool | None:
+    """Whether the month is closed, as far as the data say: None where they say neither.
+
+    Closed: every line names an invoice and the charges reach the month's last day. Open: some lines name
+    none, or the charges end before.
+    """
+    reaches = totals.reaches_to is not None and totals.reaches_to >= _last_of(period)
+    if not reaches or totals.invoiced is False:
+        return False
+    return None if doubted else totals.invoiced
+
+
+def ends_early(totals: Totals, period: date, delivered_at: datetime) -> list[dict[str, Any]]:
+    """A note where the charges end days before the month and before the delivery: it is likely cut short."""
+    reaches, last = totals.reaches_to, _last_of(period)
+    if reaches is None or reaches >= last or delivered_at.date() - reaches <= SETTLES_WITHIN:
+        return []
+    return [{"code": "ends early", "last_day": reaches.isoformat(), "period_ends": last.isoformat()}]
 
 
 def _shares(con: duckdb.DuckDBPyConnection, lines: str) -> list[dict[str, Any]]:

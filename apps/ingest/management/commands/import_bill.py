@@ -44,6 +44,11 @@ class Command(JsonCommand):
             metavar="USD=123.45",
             help=_("total of the invoice, once per currency"),
         )
+        parser.add_argument(
+            "--whole",
+            action="store_true",
+            help=_("the files are the whole delivery, whatever their names say"),
+        )
         parser.add_argument("--json", action="store_true", help=_("one JSON document on standard output"))
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -57,6 +62,7 @@ class Command(JsonCommand):
                 report=options["report"],
                 delivered_at=_moment(options["delivered_at"]),
                 expected=_totals(options["expected_total"]),
+                whole=options["whole"],
                 listener=self._show(paths[0]),
             )
             for paths in _together(options["paths"])
