@@ -14,7 +14,8 @@ from apps.accounts.models import Organisation
 from apps.ingest.selectors import current_snapshots
 from apps.prices.selectors import on_demand_prices
 from apps.recommendations.commitments_wording import pick_sentence
-from apps.recommendations.services.commitments_bill import BillUse, bill_use
+from apps.recommendations.services.commitments_bill import BillUse
+from apps.recommendations.services.commitments_demand import use_after_all
 from apps.recommendations.services.commitments_document import Rows, together
 from apps.recommendations.services.commitments_offers import OnOffer, on_offer
 from apps.recommendations.services.commitments_rivals import Rivals, spot_means
@@ -110,7 +111,7 @@ def gather(
     chosen = dict(current_snapshots() if snapshots is None else snapshots)
     end = moment.replace(minute=0, second=0, microsecond=0)
     start = end - timedelta(days=lookback_days)
-    use = bill_use(organisation=organisation, start=start, hours=24 * lookback_days, snapshots=chosen)
+    use = use_after_all(organisation=organisation, at=moment, lookback_days=lookback_days, snapshots=chosen)
     sizes, prices = size_table(provider), ListPrices(moment)
     used = [one.key for one in use.coverage.demand.uses]
     for key in used:
