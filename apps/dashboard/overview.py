@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+import numpy as np
+from django.db.models import QuerySet
+
 from apps.accounts.models import Organisation
+from apps.accounts.selectors import team_list
 from apps.billing.models import Anomaly, BillWatch, Budget, BudgetScope, Delivery, DeliveryState
 from apps.billing.selectors.accounts import account_names
 from apps.billing.selectors.anomalies import anomalies_waiting
@@ -15,10 +19,13 @@ from apps.billing.selectors.bill_days import BillDays, bill_days
 from apps.billing.selectors.budget_standing import BudgetAnswer, budget_answers
 from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.forecast import CurrencyForecast, ForecastAnswer, forecast
-from apps.billing.selectors.savings import SavingsRate, Split, paid_with, savings_rates
+from apps.billing.selectors.savings import SavingsRate, Split, paid_with, savings_of_team, savings_rates
 from apps.billing.selectors.spend import SpendQuestion
-from apps.billing.selectors.spend_compare import SpendChange, spend_compare
-from finops.engine.spend import Change, Driver, Window, month_start, next_month
+from apps.billing.selectors.spend_compare import AGAINST, SpendChange, spend_compare
+from apps.billing.selectors.spend_question import TEAM, UNALLOCATED
+from finops.engine.daily_costs import DailyCosts
+from finops.engine.forecast import forecast_period
+from finops.engine.spend import ZERO, Change, Driver, Window, compare, month_start, next_month
 from finops.frames.focus import BASES
 
 MONTHS_OFFERED = 24
@@ -35,6 +42,13 @@ class Asked:
     basis: str
     currency: str
     months: tuple[date, ...]
+    against: str = "month"
+    team: str = ""
+
+    @property
+    def where(self) -> tuple[tuple[str, str], ...]:
+        """The team as a condition of a question about spend."""
+        return ((TEAM, self.team),) if self.team else ()
 
     @property
     def end(self) -> date:
@@ -65,6 +79,7 @@ class Overview:
     anomalies_judged: bool
     deliveries: list[Delivery]
     names: Mapping[str, str]
+    teams: dict[str, str]
 
     @property
     def currency(self) -> str:
@@ -82,8 +97,8 @@ class Overview:
         return min(self.days.end, self.asked.end) - timedelta(days=1)
 
 
-def asked_of(query: Mapping[str, str], days: BillDays) -> Asked:
-    """The month, basis and currency of an address."""
+def asked_of(query: Mapping[str, str], days: BillDays, teams: Mapping[str, str]) -> Asked:
+    """The month, comparison, basis, team and currency of an address."""
     months: list[date] = []
     month = days.period[0]
     while month >= month_start(days.first) and len(months) < MONTHS_OFFERED:
@@ -92,8 +107,14 @@ def asked_of(query: Mapping[str, str], days: BillDays) -> Asked:
     text = query.get("period", "")
     start = next((m for m in months if f"{m:%Y-%m}" == text), months[0])
     basis = query.get("basis", "")
+    against, team = query.get("against", ""), query.get("team", "")
     return Asked(
-        start, basis if basis in BASES else "amortised", query.get("currency", "").upper(), tuple(months)
+        start,
+        basis if basis in BASES else "amortised",
+        query.get("currency", "").upper(),
+        tuple(months),
+        against if against in AGAINST else "month",
+        team if team in teams or (team == UNALLOCATED and teams) else "",
     )
 
 
@@ -102,8 +123,13 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
     days = bill_days(organisation, at=now)
     if days is None:
         return None
-    asked = asked_of(query, days)
-    answer = forecast(organisation=organisation, at=now, day=asked.start, basis=asked.basis)
+    teams = {team.slug: team.name for team in team_list(organisation)}
+    asked = asked_of(query, days, teams)
+    answer = forecast(
+        organisation=organisation, at=now, day=asked.start, basis=asked.basis, where=asked.where
+    )
+    if asked.team and not answer.currencies:
+        answer = _nothing(organisation, asked, now)
     by_size = sorted(answer.currencies.values(), key=lambda one: (-abs(one.spent), one.currency))
     if not by_size:
         return None
@@ -111,14 +137,14 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
     window = Window(asked.start, asked.end)
     # Cut at the last day with bills: a month that calls itself final may still lack days.
     known = Window(asked.start, min(days.end, asked.end))
-    compared, change, drivers = _compared(organisation, asked, known, ("service",), found.currency, now)
-    _all, _change, movers = _compared(organisation, asked, known, ("account", "service"), found.currency, now)
-    day = known.end - timedelta(days=1)
-    budgets = [
-        one for one in budget_answers(organisation, at=now, day=day) if one.budget.currency == found.currency
-    ]
-    waiting = anomalies_waiting(organisation, now.date()).filter(currency=found.currency)
-    in_month = waiting.filter(last_day__gte=asked.start, first_day__lt=asked.end).order_by("-first_day")
+    compared, change, drivers = _compared(
+        organisation, asked, known, days.first, ("service",), found.currency, now
+    )
+    _all, _change, movers = _compared(
+        organisation, asked, known, days.first, ("account", "service"), found.currency, now
+    )
+    budgets = _budgets(organisation, asked, found.currency, now, day=known.end - timedelta(days=1))
+    in_month = _waiting(organisation, asked, found.currency, now)
     return Overview(
         asked=asked,
         now=now,
@@ -131,9 +157,13 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
         drivers=drivers,
         movers=movers,
         budgets=budgets,
-        budget=_whole(budgets, asked.basis),
-        split=paid_with(organisation, window, found.currency, now=now),
-        savings=savings_rates(organisation, window).get(found.currency),
+        budget=_whole(budgets, asked),
+        split=paid_with(organisation, window, found.currency, now=now, where=asked.where),
+        savings=(
+            savings_of_team(organisation, window, asked.team, now=now)
+            if asked.team
+            else savings_rates(organisation, window)
+        ).get(found.currency),
         anomalies=list(in_month[:ANOMALIES_SHOWN]),
         anomalies_waiting=in_month.count(),
         anomalies_judged=BillWatch.objects.filter(
@@ -143,32 +173,66 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
         names={
             number: name for (_provider, number), name in account_names(organisation=organisation).items()
         },
+        teams=teams,
     )
+
+
+def _nothing(organisation: Organisation, asked: Asked, now: datetime) -> ForecastAnswer:
+    """The answer for a team without any cost: zeros in the currencies of the organisation's bills."""
+    whole = forecast(organisation=organisation, at=now, day=asked.start, basis=asked.basis)
+    zeros = {}
+    for currency, one in whole.currencies.items():
+        daily = DailyCosts(one.daily.first, np.zeros(len(one.daily.values)))
+        settled = one.result.settled_until
+        result = forecast_period(daily, start=whole.start, end=whole.end, settled_until=settled)
+        zeros[currency] = CurrencyForecast(currency, Decimal(0), daily, result, 0)
+    return replace(whole, where=asked.where, currencies=zeros)
+
+
+def _budgets(
+    organisation: Organisation, asked: Asked, currency: str, now: datetime, *, day: date
+) -> list[BudgetAnswer]:
+    """The budgets in force: of the team that is asked for, else all of them."""
+    found = [one for one in budget_answers(organisation, at=now, day=day) if one.budget.currency == currency]
+    if not asked.team:
+        return found
+    return [one for one in found if one.budget.team is not None and one.budget.team.slug == asked.team]
+
+
+def _waiting(organisation: Organisation, asked: Asked, currency: str, now: datetime) -> QuerySet[Anomaly]:
+    """Anomalies of the month that wait for a person; of a team: those whose cause names it."""
+    found = anomalies_waiting(organisation, now.date()).filter(currency=currency)
+    if asked.team:
+        found = found.filter(slice__contains=[[TEAM, asked.team]])
+    return found.filter(last_day__gte=asked.start, first_day__lt=asked.end).order_by("-first_day")
 
 
 def _compared(
     organisation: Organisation,
     asked: Asked,
     known: Window,
+    first: date,
     by: tuple[str, ...],
     currency: str,
     now: datetime,
 ) -> tuple[SpendChange, Change | None, list[Driver[tuple[str | None, ...]]]]:
-    """The month's delivered days against the same days of the month before."""
-    question = SpendQuestion(start=known.start, end=known.end, by=by, basis=asked.basis)
-    found = spend_compare(question, organisation=organisation, now=now, against="month")
-    change, drivers = found.changes.get(currency, (None, []))
+    """The month's delivered days against those asked for; `first`: the first day of all bills."""
+    question = SpendQuestion(start=known.start, end=known.end, by=by, basis=asked.basis, where=asked.where)
+    found = spend_compare(question, organisation=organisation, now=now, against=asked.against)
+    if found.windows is None or found.windows.before.start < first:
+        # Days before the first bill are not known: they cost something, not nothing.
+        return found, None, []
+    change, drivers = found.changes.get(currency, (compare(ZERO, ZERO), []))
     return found, change, list(drivers)
 
 
-def _whole(budgets: list[BudgetAnswer], basis: str) -> BudgetAnswer | None:
-    """The monthly budget of the whole organisation on this basis, where there is exactly one."""
+def _whole(budgets: list[BudgetAnswer], asked: Asked) -> BudgetAnswer | None:
+    """The monthly budget of the organisation, or of the team asked for, where there is exactly one."""
+    scope = BudgetScope.TEAM if asked.team else BudgetScope.ORGANISATION
     found = [
         one
         for one in budgets
-        if one.budget.scope == BudgetScope.ORGANISATION
-        and one.budget.period == "month"
-        and one.budget.basis == basis
+        if one.budget.scope == scope and one.budget.period == "month" and one.budget.basis == asked.basis
     ]
     return found[0] if len(found) == 1 else None
 

@@ -118,11 +118,17 @@
 
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-autosubmit]");
-    if (form && !window.htmx) form.requestSubmit();
+    if (!form || window.htmx) return;
+    /* The page comes again: who chose by keyboard goes on where they were. */
+    sessionStorage.setItem("chose", event.target.name);
+    form.requestSubmit();
   });
 
   const start = () => {
     drawAll();
+    const chose = sessionStorage.getItem("chose");
+    sessionStorage.removeItem("chose");
+    if (chose) document.querySelector(`form[data-autosubmit] [name="${CSS.escape(chose)}"]`)?.focus({ preventScroll: true });
     document.querySelectorAll(".toast:not(.error)").forEach((toast) => setTimeout(() => toast.remove(), 8000));
   };
   /* Deferred scripts run before DOMContentLoaded: plotly.js, which comes after this one, is there by then. */

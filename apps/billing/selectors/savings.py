@@ -11,6 +11,7 @@ from apps.accounts.models import Organisation
 from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.kept import kept, key_of
 from apps.billing.selectors.spend import SpendQuestion, spend
+from apps.billing.selectors.spend_question import TEAM
 from apps.billing.selectors.spend_reading import connect
 from finops.engine.spend import EXACT, ZERO, Window
 from finops.lake import BILL_LINES, facts
@@ -18,6 +19,8 @@ from finops.lake import BILL_LINES, facts
 SPOT, COMMITTED, UNUSED, ON_DEMAND, OTHER = "spot", "committed", "unused", "on_demand", "other"
 PARTS = (ON_DEMAND, COMMITTED, SPOT, UNUSED, OTHER)
 COMPUTE = "Compute"
+# FOCUS: what Spot is priced by.
+SPOT_PRICING = "Dynamic"
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ class Split:
 class SavingsRate:
     """1 - effective / list over the lines that have a list cost, in percent; None where list is not above 0.
 
-    `lines` have a list cost, `without` have none and are not counted.
+    `lines` have a list cost, `without` have none and are not counted. `partial`: the two cannot be told apart
+    for this part of the bill, so that there is no rate while some have none.
     """
 
     currency: str
@@ -47,11 +51,12 @@ class SavingsRate:
     effective: Decimal
     lines: int
     without: int
+    partial: bool = False
 
     @property
     def percent(self) -> Decimal | None:
         """Above 0 is saved against list."""
-        if self.list_cost <= 0:
+        if self.list_cost <= 0 or (self.partial and self.without):
             return None
         return EXACT.divide((self.list_cost - self.effective) * 100, self.list_cost)
 
@@ -63,11 +68,13 @@ def paid_with(
     *,
     now: datetime,
     snapshots: Mapping[str, int] | None = None,
+    where: tuple[tuple[str, str], ...] = (),
 ) -> Split:
-    """How compute was paid in [start, end)."""
+    """How compute was paid in [start, end), of the part of the bill that `where` names."""
     by = ("pricing_category", "commitment_status", "charge_category", "commitment_type")
-    for where in (((("service_category", COMPUTE),)), ()):
-        question = SpendQuestion(start=window.start, end=window.end, by=by, basis="amortised", where=where)
+    for compute in (True, False):
+        only = (*where, ("service_category", COMPUTE)) if compute else where
+        question = SpendQuestion(start=window.start, end=window.end, by=by, basis="amortised", where=only)
         answer = spend(
             question, organisation=organisation, now=now, snapshots=snapshots, with_unallocated=False
         )
@@ -77,7 +84,7 @@ def paid_with(
                 part = _part(*row.values)
                 parts[part] = EXACT.add(parts.get(part, ZERO), row.cost)
         if parts:
-            return Split(parts, sum(parts.values(), ZERO), bool(where))
+            return Split(parts, sum(parts.values(), ZERO), compute)
     return Split({}, ZERO, False)
 
 
@@ -90,7 +97,7 @@ def _part(pricing: str | None, status: str | None, charge: str | None, commitmen
         return UNUSED
     if (status or "").lower() == "used" or pricing == "Committed":
         return COMMITTED
-    if pricing == "Dynamic":
+    if pricing == SPOT_PRICING:
         return SPOT
     return ON_DEMAND if pricing == "Standard" and charge == "Usage" else OTHER
 
@@ -98,7 +105,10 @@ def _part(pricing: str | None, status: str | None, charge: str | None, commitmen
 def savings_rates(
     organisation: Organisation | None, window: Window, *, snapshots: Mapping[str, int] | None = None
 ) -> dict[str, SavingsRate]:
-    """By currency. Read from the lines: a daily sum does not tell which of its lines had a list cost."""
+    """By currency. Read from the lines: a daily sum does not tell which of its lines had a list cost.
+
+    Older AWS exports write a public price of 0 for Spot that was paid for: that is no list price.
+    """
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
     reports = sorted(
         str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
@@ -116,14 +126,51 @@ def savings_rates(
     }
 
 
+def savings_of_team(
+    organisation: Organisation | None, window: Window, team: str, *, now: datetime
+) -> dict[str, SavingsRate]:
+    """By currency, of a team's share of the bill: no rate while a line of it has no list cost."""
+    listed, effective = (
+        spend(
+            SpendQuestion(
+                start=window.start,
+                end=window.end,
+                by=("pricing_category",),
+                basis=basis,
+                where=((TEAM, team),),
+            ),
+            organisation=organisation,
+            now=now,
+            with_unallocated=False,
+        )
+        for basis in ("list", "amortised")
+    )
+    paid = {(row.currency, row.values): row.cost or ZERO for row in effective.rows}
+    found: dict[str, SavingsRate] = {}
+    for row in listed.rows:
+        amount, cost = row.cost or ZERO, paid.get((row.currency, row.values), ZERO)
+        unpriced = row.values == (SPOT_PRICING,) and not amount and cost > 0
+        without = row.lines if unpriced else row.lines_without_cost
+        so_far = found.get(row.currency, SavingsRate(row.currency, ZERO, ZERO, 0, 0, partial=True))
+        found[row.currency] = SavingsRate(
+            row.currency, EXACT.add(so_far.list_cost, amount), EXACT.add(so_far.effective, cost),
+            so_far.lines + row.lines - without, so_far.without + without, partial=True,
+        )  # fmt: skip
+    return found
+
+
 def _sums(window: Window, snapshots: Mapping[str, int], reports: list[str]) -> list[list[str]]:
-    columns = ["x_report", "x_month", "x_day", "billing_currency", "list_cost", "effective_cost"]
+    columns = [
+        "x_report", "x_month", "x_day", "billing_currency", "list_cost", "effective_cost", "pricing_category"
+    ]  # fmt: skip
     with connect(window, snapshots, reports, BILL_LINES, columns) as con:
         rows = con.execute(
-            "SELECT billing_currency, coalesce(sum(list_cost), 0), "  # noqa: S608 - our table
-            "coalesce(sum(effective_cost) FILTER (list_cost IS NOT NULL), 0), count(list_cost), "
-            f"count(*) FILTER (list_cost IS NULL) FROM {BILL_LINES} "
-            "WHERE x_day >= $start AND x_day < $end GROUP BY ALL ORDER BY ALL",
+            "WITH told AS (SELECT billing_currency, effective_cost, "  # noqa: S608 - our table
+            "CASE WHEN list_cost = 0 AND effective_cost > 0 AND pricing_category = 'Dynamic' THEN NULL "
+            f"ELSE list_cost END AS listed FROM {BILL_LINES} WHERE x_day >= $start AND x_day < $end) "
+            "SELECT billing_currency, coalesce(sum(listed), 0), "
+            "coalesce(sum(effective_cost) FILTER (listed IS NOT NULL), 0), count(listed), "
+            "count(*) FILTER (listed IS NULL) FROM told GROUP BY ALL ORDER BY ALL",
             {"start": window.start, "end": window.end},
         ).fetchall()
     return [[str(value) for value in row] for row in rows]

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from calendar import month_name
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
-from apps.billing.models import Delivery
-from apps.billing.selectors.savings import COMMITTED, ON_DEMAND, OTHER, PARTS, SPOT, UNUSED
+from apps.billing.selectors.spend_question import UNALLOCATED
 from apps.dashboard import format as fmt
 from apps.dashboard.figures.cumulative import Ahead, Words, cumulative
 from apps.dashboard.freshness import DataAge
 from apps.dashboard.overview import OLD, Overview, month_budget
 from apps.dashboard.presenters.market import Kpi
-from apps.dashboard.presenters.spend_words import BASIS_WORDS, instant, month_word
+from apps.dashboard.presenters.spend_words import BASIS_WORDS, instant
 from apps.dashboard.words import count_word, joined, lang
 from finops.engine.spend import Change, Driver, month_start
 
 DRIVERS_SHOWN, MOVERS_SHOWN = 5, 8
-PART_WORDS: dict[str, Any] = {
-    ON_DEMAND: gettext_lazy("On-demand"),
-    COMMITTED: gettext_lazy("Commitment used"),
-    SPOT: gettext_lazy("Spot"),
-    UNUSED: gettext_lazy("Commitment unused"),
-    OTHER: gettext_lazy("Other"),
-}
-PART_COLOURS = {ON_DEMAND: "c1", COMMITTED: "c3", SPOT: "c5", UNUSED: "c2", OTHER: "c-other"}
 
 
 def month_alone(month: date) -> str:
@@ -47,6 +38,20 @@ def full(found: Overview) -> str:
     """`November 2018`; `2018年11月`."""
     year, month = found.asked.start.year, short(found)
     return f"{year}年{month}" if fmt.is_zh(lang()) else f"{month} {year}"
+
+
+def team_word(found: Overview) -> str:
+    """The team that is asked for, "" for all of them."""
+    team = found.asked.team
+    return _("Unallocated") if team == UNALLOCATED else found.teams.get(team, "")
+
+
+def before_words(found: Overview, days: int, start: date) -> str:
+    """What the days are compared with: `the same 18 days of October`, `the 18 days before`."""
+    if found.asked.against == "previous":
+        return ngettext("the %(days)s day before", "the %(days)s days before", days) % {"days": days}
+    values = {"days": days, "month": month_alone(start)}
+    return ngettext("the same %(days)s day of %(month)s", "the same %(days)s days of %(month)s", days) % values
 
 
 def _money(found: Overview, value: Any, **options: Any) -> str:
@@ -81,10 +86,13 @@ def heading(found: Overview) -> str:
     change = found.change.percent if found.change is not None else None
     if result.verdict == "complete" and change is not None:
         values["by"] = fmt.percent(abs(change), lang())
+        windows = found.compared.windows
+        assert windows is not None  # noqa: S101 - there is a change
+        values["before"] = before_words(found, windows.before.days, windows.before.start)
         text = (
-            _("%(month)s cost [[%(cost)s]], %(by)s more than the month before.")
+            _("%(month)s cost [[%(cost)s]], %(by)s more than %(before)s.")
             if change > 0
-            else _("%(month)s cost [[%(cost)s]], %(by)s less than the month before.")
+            else _("%(month)s cost [[%(cost)s]], %(by)s less than %(before)s.")
         )
         return text % values
     if result.verdict == "complete":
@@ -99,13 +107,12 @@ def lead(found: Overview) -> str:
     if change is not None and change.percent is not None and windows is not None:
         values = {
             "by": fmt.percent(abs(change.percent), lang()),
-            "days": windows.after.days,
-            "month": month_alone(windows.before.start),
+            "before": before_words(found, windows.before.days, windows.before.start),
         }
         text = (
-            _("Spend is %(by)s above the same %(days)s days of %(month)s.")
+            _("Spend is %(by)s above %(before)s.")
             if change.delta > 0
-            else _("Spend is %(by)s below the same %(days)s days of %(month)s.")
+            else _("Spend is %(by)s below %(before)s.")
         )
         parts.append(text % values)
         if found.drivers and found.drivers[0].share is not None:
@@ -171,8 +178,12 @@ def kpis(found: Overview) -> list[Kpi]:
 def _change_cell(found: Overview) -> Kpi:
     windows, change = found.compared.windows, found.change
     if change is None or windows is None:
-        return Kpi(_("Against the month before"), fmt.UNKNOWN, _("no day to compare with"))
-    label = _("Against %(month)s, same days") % {"month": month_alone(windows.before.start)}
+        return Kpi(_("Against the month before"), fmt.UNKNOWN, _("no bill of those days is loaded"))
+    label = (
+        _("Against the days before")
+        if found.asked.against == "previous"
+        else _("Against %(month)s, same days") % {"month": month_alone(windows.before.start)}
+    )
     delta = _money(found, change.delta, decimals=2, sign=True)
     if change.percent is None:
         return Kpi(label, delta, _("nothing was spent before"))
@@ -216,10 +227,17 @@ def _budget_cell(found: Overview) -> Kpi:
 def _savings_cell(found: Overview) -> Kpi:
     label = _("Effective savings rate")
     rate = found.savings
+    if rate is not None and rate.partial and rate.without:
+        text = _("not told for a team: %(n)s of its lines have no list price")
+        return Kpi(label, fmt.UNKNOWN, text % {"n": fmt.number(rate.without)})
     if rate is None or rate.percent is None:
         return Kpi(label, fmt.UNKNOWN, _("no line has a list price"))
-    saved = _money(found, rate.list_cost - rate.effective, decimals=2)
-    note = _("%(saved)s under list, %(share)s of lines have a list price")
+    saved = _money(found, abs(rate.list_cost - rate.effective), decimals=2)
+    note = (
+        _("%(saved)s under list, %(share)s of lines have a list price")
+        if rate.effective <= rate.list_cost
+        else _("%(saved)s over list, %(share)s of lines have a list price")
+    )
     lines = rate.lines + rate.without
     share = fmt.percent(Decimal(rate.lines) / lines * 100 if lines else None, lang(), decimals=0)
     return Kpi(label, fmt.percent(rate.percent, lang()), note % {"saved": saved, "share": share})
@@ -233,7 +251,9 @@ def chart(found: Overview) -> dict[str, Any]:
     spent = _sums(found.found.daily.between(start, settled_to))
     ahead = Ahead([((day.day - start).days + 1, day.total, day.low, day.high) for day in result.path])
     earlier = month_start(start - timedelta(days=1))
-    before = _sums(found.found.daily.between(earlier, start)[:length]) if found.days.first <= earlier else []
+    days = found.found.daily.between(earlier, start)[:length]
+    # A line along nothing only hides what is drawn there.
+    before = _sums(days) if found.days.first <= earlier and days.any() else []
     budget = month_budget(found)
     limit = None if budget is None else float(budget)
     names = _names(found, before, limit)
@@ -373,101 +393,3 @@ def drivers_title(found: Overview) -> str:
     text = _("%(service)s explains most of the rise") if change.delta > 0 else _("%(service)s fell most")
     same = found.drivers[0].change.delta * change.delta > 0
     return text % {"service": name} if same else _("What moved")
-
-
-def split_rows(found: Overview) -> list[dict[str, Any]]:
-    """How compute was paid, in the fixed order of colours."""
-    rows = []
-    for part in PARTS:
-        amount = found.split.parts.get(part)
-        if not amount:
-            continue
-        share = found.split.share(part)
-        rows.append(
-            {
-                "name": PART_WORDS[part],
-                "colour": PART_COLOURS[part],
-                "amount": fmt.number(amount, 2),
-                "share": fmt.percent(share, lang(), decimals=0),
-                "width": f"{max(share or Decimal(0), Decimal(0)):.2f}",
-            }
-        )
-    return rows
-
-
-def split_title(found: Overview) -> str:
-    """The finding about how compute is paid."""
-    share = found.split.share(ON_DEMAND)
-    if share is None or ON_DEMAND not in found.split.parts:
-        return _("How it was paid")
-    value = fmt.percent(share, lang(), decimals=0)
-    if found.split.compute:
-        return _("%(share)s of compute runs at the on-demand price") % {"share": value}
-    return _("%(share)s of the cost is at the on-demand price") % {"share": value}
-
-
-@dataclass(frozen=True)
-class DeliveryRow:
-    """One delivery in the table of data behind the page."""
-
-    name: str
-    month: str
-    to: str
-    age: str
-    read: str
-    stored: str
-    rejected: str
-    difference: str
-    kind: str
-    word: str
-
-
-def delivery_rows(found: Overview) -> list[DeliveryRow]:
-    """What the page rests on."""
-    return [_delivery_row(row, found.now) for row in found.deliveries]
-
-
-def _delivery_row(row: Delivery, now: datetime) -> DeliveryRow:
-    kind, word = "unknown", _("Nothing to compare with")
-    if row.stopgap:
-        kind, word = "warn", _("Daily totals only")
-    elif row.reconciled is not None:
-        kind, word = ("pass", _("Reconciled")) if row.reconciled else ("deny", _("Differs"))
-    difference = row.difference if isinstance(row.difference, dict) else {}
-    told = " · ".join(f"{fmt.number(_amount(v), 2)} {c}" for c, v in sorted(difference.items()))
-    return DeliveryRow(
-        str(row.report),
-        month_word(row.billing_period),
-        fmt.day(instant(row.last_day), UTC, lang()) if row.last_day else fmt.UNKNOWN,
-        fmt.age(row.delivered_at, now, lang()),
-        fmt.number(row.rows_read),
-        fmt.number(row.stored),
-        fmt.number(row.rejected),
-        told or fmt.UNKNOWN,
-        kind,
-        word,
-    )
-
-
-def _amount(value: Any) -> Any:
-    return next(iter(value.values()), None) if isinstance(value, dict) else value
-
-
-def deliveries_title(found: Overview) -> str:
-    """Whether the data behind the page is whole and right."""
-    day = fmt.day(instant(found.last_day), UTC, lang(), year=True)
-    judged = [row.reconciled for row in found.deliveries]
-    if any(value is False for value in judged):
-        return _("The data behind this page does not reconcile")
-    if judged and all(judged):
-        return _("The data behind this page goes to %(day)s and reconciles") % {"day": day}
-    return _("The data behind this page goes to %(day)s; not all of it can be reconciled") % {"day": day}
-
-
-def lateness_words(found: Overview) -> str:
-    """Which days may still grow, and how that is known."""
-    reports = found.days.reports
-    days = max(report.late.days for report in reports)
-    if all(report.late.source == "measured" for report in reports):
-        return _("Days settle after %(n)s days, measured on earlier deliveries") % {"n": days}
-    return _("Days are taken as settled after %(n)s days, the provider's stated default") % {"n": days}

@@ -25,6 +25,7 @@ from apps.billing.selectors.accounts import account_names
 from apps.billing.selectors.anomalies import anomaly_list, state_on
 from apps.billing.services.anomalies import anomaly_close, anomaly_reopen, anomaly_snooze
 from apps.dashboard.presenters import anomalies as words
+from apps.dashboard.spend import bill_age
 from apps.dashboard.tabs import SPEND_TABS
 from apps.dashboard.views.spend import organisation_of
 
@@ -66,6 +67,7 @@ def anomalies_page(request: HttpRequest) -> HttpResponse:
         "page": "spend",
         "tab": "anomalies",
         "tabs": SPEND_TABS,
+        "data_age": bill_age(organisation, now),
         "heading": words.heading([words.line(row, names, now.date()) for row in waiting], watch is not None),
         "rows": [words.line(row, names, now.date()) for row in page],
         "pages": page,

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -13,7 +14,7 @@ from django.utils.translation import ngettext
 
 from apps.accounts.access import access
 from apps.accounts.roles import Action
-from apps.billing.models import BillReport, Delivery
+from apps.billing.models import BillReport, Delivery, DeliveryState
 from apps.billing.selectors.deliveries import delivery_changes, reports_visible
 from apps.dashboard import format as fmt
 from apps.dashboard.presenters.spend_words import BASIS_WORDS, month_word
@@ -36,10 +37,12 @@ def changes_page(request: HttpRequest) -> HttpResponse:
     organisation = organisation_of(request)
     reports = {report.pk: report for report in reports_visible(organisation=organisation)}
     known = list(
+        # A report that counts no more in its month comes after those that do.
         Delivery.objects.filter(report__in=reports)
-        .order_by("-billing_period", "report")
         .values_list("billing_period", "report")
-        .distinct()
+        .annotate(counts=Count("pk", filter=Q(state=DeliveryState.CURRENT)))
+        .order_by("-billing_period", "-counts", "report")
+        .values_list("billing_period", "report")
     )
     if not known:
         return empty_page(request, "spend-changes")

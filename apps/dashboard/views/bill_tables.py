@@ -31,6 +31,7 @@ from apps.billing.services.rates import rate_add, rate_end, rate_remove, rates_i
 from apps.dashboard import connect
 from apps.dashboard import format as fmt
 from apps.dashboard.forms_bills import ExchangeForm, RateForm, TableForm
+from apps.dashboard.spend import bill_age
 from apps.dashboard.views.connect import asked
 from apps.dashboard.words import lang
 from apps.ingest.models import Feed, FeedKind
@@ -67,6 +68,7 @@ def _context(request: HttpRequest, tab: str, action: Action, rows: Any, **more: 
         "page": "data",
         "tab": tab,
         "tabs": connect.tabs(asked(request).membership),
+        "data_age": bill_age(organisation_of(request), datetime.now(UTC)),
         "may": may,
         "refusal": "" if may else refusal(action, asked(request).organisation),
         "rows": Paginator(rows, ROWS_A_PAGE).get_page(request.GET.get("p")),

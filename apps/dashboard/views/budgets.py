@@ -25,6 +25,7 @@ from apps.billing.selectors.budgets import budget_list
 from apps.billing.services.budgets import budget_remove, budget_save
 from apps.dashboard.budget_form import BudgetForm
 from apps.dashboard.presenters import budgets as words
+from apps.dashboard.spend import bill_age
 from apps.dashboard.tabs import SPEND_TABS
 from apps.dashboard.views.spend import organisation_of
 
@@ -60,6 +61,7 @@ def _page(request: HttpRequest, form: BudgetForm, budget: Budget | None, status:
         "page": "spend",
         "tab": "budgets",
         "tabs": SPEND_TABS,
+        "data_age": bill_age(organisation, now),
         "heading": words.heading(found),
         "rows": [words.line(one) for one in found],
         "resting": [row for row in budget_list(organisation) if row.pk not in shown],

@@ -25,6 +25,8 @@ from apps.billing.selectors.deliveries import deliveries_current
 from apps.billing.services.cells import decimal_cell
 from apps.dashboard import connect
 from apps.dashboard.forms_bills import BillFeedForm, InvoiceForm, SetupForm
+from apps.dashboard.spend import bill_age
+from apps.ingest.bills.kinds import DEMO
 from apps.ingest.models import Feed, FeedDelivery, FeedKind
 from apps.ingest.services.bill_feeds import access_of, bill_feed_create, place_of
 from apps.ingest.services.invoices import invoice_total_set
@@ -80,7 +82,9 @@ def _page(
     organisation, membership = asked(request).organisation, asked(request).membership
     feeds = list(_feeds(request))
     seen = list(FeedDelivery.objects.filter(feed__in=feeds).select_related("feed", "run"))
-    current = list(deliveries_current(organisation=organisation).order_by("-billing_period", "report"))
+    there = deliveries_current(organisation=organisation).order_by("-billing_period", "report")
+    # The demo's bill shows what the pages can do; it is nobody's way to an own bill.
+    current = list(there.exclude(kind=DEMO.name))
     names = account_names_of(organisation).count()
     steps = connect.steps_of(feeds, seen, current, names)
     may = allowed(membership, Action.CONNECT_BILLS)
@@ -88,6 +92,8 @@ def _page(
         "page": "data",
         "tab": "bills-connect",
         "tabs": connect.tabs(membership),
+        "data_age": bill_age(organisation, timezone.now()),
+        "demo": there.filter(kind=DEMO.name).exists(),
         "heading": connect.heading_of(steps, current),
         "steps": steps,
         "feeds": feeds,

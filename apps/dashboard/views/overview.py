@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from django.db.models import Count, Max
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
 from apps.accounts.access import access
 from apps.accounts.models import Organisation
@@ -16,13 +17,16 @@ from apps.billing.models import BillWatch, Budget, Delivery, DeliveryState
 from apps.billing.selectors.allocation import allocation_version
 from apps.billing.selectors.anomalies import anomaly_list
 from apps.billing.selectors.deliveries import reports_visible
+from apps.billing.selectors.spend_compare import AGAINST
+from apps.billing.selectors.spend_question import UNALLOCATED
 from apps.dashboard import freshness
 from apps.dashboard.caching import cache_key, kept
 from apps.dashboard.overview import Overview, overview
 from apps.dashboard.presenters import anomalies as anomaly_words
 from apps.dashboard.presenters import overview as words
-from apps.dashboard.presenters.spend_words import BASIS_WORDS, month_word
-from apps.dashboard.spend import names_state
+from apps.dashboard.presenters import overview_cards as cards
+from apps.dashboard.presenters.spend_words import AGAINST_WORDS, BASIS_WORDS, month_word
+from apps.dashboard.spend import bill_age, names_state
 from apps.dashboard.views.spend import organisation_of
 from apps.dashboard.words import lang
 
@@ -40,10 +44,15 @@ def overview_page(request: HttpRequest) -> HttpResponse:
         dict[str, str],
     )
     if not region:
-        context = {"page": "overview", "has_prices": bool(freshness.choices_of(request).known)}
+        context = {
+            "page": "overview",
+            "has_prices": bool(freshness.choices_of(request).known),
+            "data_age": bill_age(organisation, now),
+        }
         return render(request, "dashboard/overview_empty.html", context)
     age = freshness.DataAge(region["age_state"], region["age"])
-    return render(request, "dashboard/overview.html", {"page": "overview", "region": region, "data_age": age})
+    context = {"page": "overview", "region": region, "data_age": age, "team_word": region["team"]}
+    return render(request, "dashboard/overview.html", context)
 
 
 def _region(request: HttpRequest, organisation: Organisation, now: datetime) -> dict[str, str]:
@@ -53,7 +62,8 @@ def _region(request: HttpRequest, organisation: Organisation, now: datetime) -> 
         return {}
     age = words.data_age(found)
     html = render_to_string("dashboard/overview_region.html", _context(found), request=request)
-    return {"html": html, "age": age.text, "age_state": age.state}
+    team = words.team_word(found) or (_("All teams") if found.teams else "")
+    return {"html": html, "age": age.text, "age_state": age.state, "team": team}
 
 
 def _key(request: HttpRequest, organisation: Organisation, now: datetime) -> str:
@@ -81,11 +91,34 @@ def _key(request: HttpRequest, organisation: Organisation, now: datetime) -> str
     )
 
 
+def _export_query(found: Overview) -> str:
+    """The address of the same days by service on the Spend page, which exports them exactly."""
+    query = QueryDict(mutable=True)
+    query.update(
+        {
+            "from": found.asked.start.isoformat(),
+            "to": found.asked.end.isoformat(),
+            "by": "service",
+            "basis": found.asked.basis,
+            "against": found.asked.against,
+        }
+    )
+    query.setlist("where", [f"{name}={value}" for name, value in found.asked.where])
+    return query.urlencode()
+
+
+def _teams(found: Overview) -> list[tuple[str, str, bool]]:
+    """Teams and what is nobody's; none where there is no team."""
+    words_of = {**found.teams, UNALLOCATED: _("Unallocated")} if found.teams else {}
+    return [(slug, name, slug == found.asked.team) for slug, name in words_of.items()]
+
+
 def _context(found: Overview) -> dict[str, object]:
     return {
         "found": found,
         "heading": words.heading(found),
-        "eyebrow": words.full(found),
+        "eyebrow": " · ".join(filter(None, (words.full(found), words.team_word(found)))),
+        "unsound": [row for row in found.deliveries if row.reconciled is False],
         "lead": words.lead(found),
         "old": words.old_notice(found),
         "kpis": words.kpis(found),
@@ -94,16 +127,25 @@ def _context(found: Overview) -> dict[str, object]:
         "drivers": words.movers(found, found.drivers, words.DRIVERS_SHOWN),
         "drivers_rest": words.rest_row(found, found.drivers, words.DRIVERS_SHOWN),
         "movers": words.movers(found, found.movers, words.MOVERS_SHOWN, service_last=True),
-        "split": words.split_rows(found),
-        "split_title": words.split_title(found),
+        "split": cards.split_rows(found),
+        "split_note": cards.split_note(found),
+        "split_title": cards.split_title(found),
         "anomalies": [anomaly_words.line(one, found.names, found.now.date()) for one in found.anomalies],
-        "deliveries": words.delivery_rows(found),
-        "deliveries_title": words.deliveries_title(found),
-        "lateness": words.lateness_words(found),
+        "deliveries": cards.delivery_rows(found),
+        "deliveries_title": cards.deliveries_title(found),
+        "lateness": cards.lateness_words(found),
         "periods": [
             (f"{month:%Y-%m}", month_word(month), month == found.asked.start) for month in found.asked.months
         ],
         "bases": [(name, word, name == found.asked.basis) for name, word in BASIS_WORDS.items()],
+        "against": [
+            (name, word, name == found.asked.against)
+            for name, word in AGAINST_WORDS.items()
+            if name in AGAINST
+        ],
+        "teams": _teams(found),
+        "basis_word": BASIS_WORDS[found.asked.basis],
+        "export": _export_query(found),
         "currencies": sorted([found.currency, *(one.currency for one in found.others)]),
         "total": words.total_row(found),
     }

@@ -65,7 +65,9 @@ def organisation_of(request: HttpRequest) -> Organisation:
 
 def empty_page(request: HttpRequest, tab: str) -> HttpResponse:
     """What every page of Spend says before there is a bill."""
-    return render(request, "dashboard/spend_empty.html", {"page": "spend", "tab": tab, "tabs": SPEND_TABS})
+    age = bill_age(organisation_of(request), datetime.now(UTC))
+    context = {"page": "spend", "tab": tab, "tabs": SPEND_TABS, "data_age": age}
+    return render(request, "dashboard/spend_empty.html", context)
 
 
 @access(Action.VIEW)

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import Organisation
-from apps.billing.selectors.savings import paid_with, savings_rates
+from apps.accounts.actors import Actor
+from apps.accounts.models import Organisation, Team
+from apps.billing.selectors.savings import paid_with, savings_of_team, savings_rates
+from apps.billing.services.allocation import RuleFields, rule_save
 from finops.engine.spend import Window
 from tests.support.bill_lake import put_bill
 
@@ -80,3 +82,40 @@ def test_bills_that_name_no_compute_are_split_whole(organisation: Organisation, 
 def test_without_bills_there_is_nothing_to_split(organisation: Organisation, empty_lake: Path) -> None:
     assert paid_with(organisation, MONTH, "USD", now=NOW).share("spot") is None
     assert savings_rates(organisation, MONTH) == {}
+
+
+def test_a_public_price_of_nothing_for_spot_is_no_list_price(
+    organisation: Organisation, empty_lake: Path
+) -> None:
+    put_bill([row("40", "50"), row("9", "0", pricing_category="Dynamic")], period=MAY)
+    found = savings_rates(organisation, MONTH)["USD"]
+    assert (found.list_cost, found.effective, found.lines, found.without) == (50, 40, 1, 1)
+    assert found.percent == 20
+
+
+def test_a_team_has_a_rate_when_all_its_lines_have_a_list_price(
+    organisation: Organisation, empty_lake: Path
+) -> None:
+    team = Team.objects.create(organisation=organisation, slug="web", name="Web")
+    rule_save(
+        organisation=organisation,
+        actor=Actor.system("test"),
+        fields=RuleFields(name="Web", kind="account", values=["1"], team=team),
+    )
+    put_bill(
+        [
+            row("40", "50", sub_account_id="1"),
+            row("5", "10", sub_account_id="1", pricing_category="Committed"),
+            row("100", None, sub_account_id="2"),
+        ],
+        period=MAY,
+    )
+    found = savings_of_team(organisation, MONTH, "web", now=NOW)["USD"]
+    assert (found.list_cost, found.effective, found.lines, found.without) == (60, 45, 2, 0)
+    assert found.percent == 25
+    assert paid_with(organisation, MONTH, "USD", now=NOW, where=(("team", "web"),)).parts == {
+        "on_demand": Decimal(40), "committed": Decimal(5),
+    }  # fmt: skip
+    rest = savings_of_team(organisation, MONTH, "unallocated", now=NOW)["USD"]
+    assert (rest.without, rest.percent) == (1, None)
+    assert savings_of_team(organisation, Window(date(2026, 6, 1), date(2026, 7, 1)), "web", now=NOW) == {}

@@ -288,3 +288,36 @@ def test_another_organisation_is_neither_seen_nor_touched(sign_in: SignIn, tmp_p
         f"/data/accounts/ask/{feed.pk}/",
     ):
         assert client.post(address, {"amount": "1", "currency": "USD"}).status_code == 404
+
+
+def test_the_demos_bill_is_no_step_on_the_way(sign_in: SignIn, organisation: Organisation) -> None:
+    demo = delivery(organisation, kind="demo")
+    page = sign_in("finance").get("/data/bills/")
+    assert h1(page) == "No bill is connected yet: 5 steps to the first reconciled month."
+    assert states(page) == ["next", "later", "later", "later", "later"]
+    assert "1,234.57" not in page.content.decode()
+    assert "The demo's bill is loaded: it is not counted here." in page.content.decode()
+    Delivery.objects.filter(pk=demo.pk).update(kind="aws-cur2")
+    assert states(sign_in("admin").get("/data/bills/"))[2] == "done"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/data/bills/",
+        "/data/accounts/",
+        "/data/rates/",
+        "/data/exchange/",
+        "/spend/budgets/",
+        "/spend/anomalies/",
+    ],
+)
+def test_pages_of_bills_tell_the_age_of_the_bill(
+    sign_in: SignIn, organisation: Organisation, address: str
+) -> None:
+    client = sign_in("finance")
+    assert "No bill yet" in client.get(address).content.decode()
+    delivery(organisation, last_day=date(2026, 11, 18))
+    text = client.get(address).content.decode()
+    assert "Bill to 18 Nov" in text
+    assert "Prices" not in text.split("<main", 1)[0].split('class="age', 1)[1][:200]
