@@ -38,8 +38,9 @@ class Action(StrEnum):
     CONNECT_BILLS = "connect_bills"  # feeds of bills, account names, exchange rates, invoice totals
     MANAGE_BUDGETS = "manage_budgets"  # budgets, allocation, discounts
     MANAGE_ANOMALIES = "manage_anomalies"  # snooze, close and reopen anomalies of cost
-    DECIDE_WORK = "decide_work"  # accept, snooze, dismiss recommendations about workloads and resources
-    DECIDE_COMMITMENTS = "decide_commitments"  # the same for recommendations to buy or sell commitments
+    DECIDE = "decide"  # accept, snooze, dismiss recommendations of some kind; which, the next two say
+    DECIDE_WORK = "decide_work"  # those about workloads and resources
+    DECIDE_COMMITMENTS = "decide_commitments"  # those to buy or sell commitments
     LAUNCH = "launch"  # plan launches and start approved ones
     APPROVE_SPEND = "approve_spend"  # approve launches and purchases
     VIEW_AUDIT = "view_audit"  # read the audit trail
@@ -59,6 +60,7 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
             Action.MANAGE_FEEDS,
             Action.CONNECT_BILLS,
             Action.MANAGE_ANOMALIES,
+            Action.DECIDE,
             Action.DECIDE_WORK,
             Action.LAUNCH,
         }
@@ -70,6 +72,7 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
             Action.CONNECT_BILLS,
             Action.MANAGE_BUDGETS,
             Action.MANAGE_ANOMALIES,
+            Action.DECIDE,
             Action.DECIDE_COMMITMENTS,
             Action.APPROVE_SPEND,
             Action.VIEW_AUDIT,

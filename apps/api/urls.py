@@ -23,6 +23,7 @@ from apps.api.views import (
     ingest,
     members,
     prices,
+    recommendations,
     spend,
     workloads,
 )
@@ -90,6 +91,26 @@ budgets_urls = [
     path("anomalies/<id:anomaly_id>/close", budgets.CloseAnomaly.as_view(), name="anomaly-close"),
     path("anomalies/<id:anomaly_id>/reopen", budgets.ReopenAnomaly.as_view(), name="anomaly-reopen"),
 ]
+recommendations_urls = [
+    path("recommendations", recommendations.Inbox.as_view(), name="recommendations"),
+    path("recommendations/decide", recommendations.Many.as_view(), name="recommendations-decide"),
+    path(
+        "recommendations/<id:recommendation_id>",
+        recommendations.OneRecommendation.as_view(),
+        name="recommendation",
+    ),
+    *(
+        path(f"recommendations/<id:recommendation_id>/{verb}", view.as_view(), name=f"recommendation-{verb}")
+        for verb, view in (
+            ("accept", recommendations.Accept),
+            ("done", recommendations.Done),
+            ("dismiss", recommendations.Dismiss),
+            ("snooze", recommendations.Snooze),
+            ("reopen", recommendations.Reopen),
+            ("owner", recommendations.Assign),
+        )
+    ),
+]
 workloads_urls = [
     path("workloads", workloads.Workloads.as_view(), name="workloads"),
     path("workloads/<id:workload_id>", workloads.OneWorkload.as_view(), name="workload"),
@@ -114,6 +135,7 @@ urlpatterns: list[URLPattern] = [
     *spend_urls,
     *bill_tables_urls,
     *budgets_urls,
+    *recommendations_urls,
     *workloads_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.

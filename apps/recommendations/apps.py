@@ -28,7 +28,7 @@ def _register_kinds() -> None:
     from apps.recommendations.kinds import Kind, register
     from apps.recommendations.launch_window import worded
     from apps.recommendations.services import realised_launch
-    from apps.recommendations.services.launch_rows import KIND
+    from apps.recommendations.services.launch_rows import KIND, launch_rows_publish
 
     register(
         Kind(
@@ -38,5 +38,6 @@ def _register_kinds() -> None:
             realised_launch.realised,
             realised_launch.counterfactual,
             Action.DECIDE_WORK,
+            lambda organisation, now: launch_rows_publish(organisation=organisation, now=now),
         )
     )

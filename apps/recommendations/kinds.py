@@ -47,6 +47,7 @@ class RealisedMonth:
 Wording = Callable[[Mapping[str, Any], str], Sentence]
 Realised = Callable[["Recommendation", "Organisation", datetime], Sequence[RealisedMonth] | None]
 Counterfactual = Callable[["Recommendation"], Mapping[str, Any]]
+Look = Callable[["Organisation", datetime], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Kind:
     `wording(document, language)` must do with any document that was ever published. `counterfactual(row)` is
     called once, at acceptance, and gives JSON values. `realised(row, organisation, now)` gives the months
     from acceptance to the end of the claim or to `now`; None: this kind cannot be read from bills.
+    `look(organisation, now)` looks for findings and publishes them; what was looked at already costs little.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Kind:
     realised: Realised
     counterfactual: Counterfactual
     decide: Action = Action.DECIDE_COMMITMENTS
+    look: Look | None = None
 
 
 _KINDS: dict[str, Kind] = {}

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, localcontext
 
+from finops.frames.money import EXACT
+
 Graph = Mapping[int, set[int]]
 
 LOW, HIGH = Decimal("0.05"), Decimal("0.95")
@@ -159,15 +161,18 @@ def total(amounts: Sequence[Amount]) -> Total:
     """
     if not amounts:
         return Total(Decimal(0), Decimal(0), Decimal(0), "none")
+    with localcontext(EXACT):
+        return _total(amounts)
+
+
+def _total(amounts: Sequence[Amount]) -> Total:
     parts, joint = _joint(amounts)
     expected = sum((part.expected for part in parts), Decimal(0))
     if len(parts) == 1:
         method = "scenarios" if joint else "single"
         return Total(parts[0].low, expected, parts[0].high, method)
-    with localcontext() as context:
-        context.prec = 50
-        down = sum(((p.expected - p.low) ** 2 for p in parts), Decimal(0)).sqrt()
-        up = sum(((p.high - p.expected) ** 2 for p in parts), Decimal(0)).sqrt()
+    down = sum(((p.expected - p.low) ** 2 for p in parts), Decimal(0)).sqrt()
+    up = sum(((p.high - p.expected) ** 2 for p in parts), Decimal(0)).sqrt()
     method = "scenarios and independent" if joint else "independent"
     return Total(expected - down, expected, expected + up, method)
 

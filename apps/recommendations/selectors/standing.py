@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 from apps.accounts.models import Organisation
 from apps.recommendations.models import Recommendation
 from apps.recommendations.selectors.inbox import HOLDING, WAITING, recommendation_list
 from finops.engine.alternatives import Amount, Claim, Total, best_set, components, conflict_graph, total
+from finops.frames.money import EXACT
 
 MONTH = timedelta(hours=730)
 
@@ -41,18 +42,19 @@ def claim_of(row: Recommendation) -> Claim:
 
 def monthly(row: Recommendation) -> Amount:
     """The saving a month with its interval and scenarios: those of the claim period, scaled."""
-    if row.saving:
-        scale = row.monthly_saving / row.saving
-    else:
-        scale = Decimal(MONTH / (row.claim_end - row.claim_start))
-    ends = (row.saving_low * scale, row.saving_high * scale)
-    return Amount(
-        min(*ends, row.monthly_saving),
-        row.monthly_saving,
-        max(*ends, row.monthly_saving),
-        row.scenario_set,
-        tuple(value * scale for value in row.scenarios),
-    )
+    with localcontext(EXACT):
+        if row.saving:
+            scale = row.monthly_saving / row.saving
+        else:
+            scale = Decimal(MONTH / (row.claim_end - row.claim_start))
+        ends = (row.saving_low * scale, row.saving_high * scale)
+        return Amount(
+            min(*ends, row.monthly_saving),
+            row.monthly_saving,
+            max(*ends, row.monthly_saving),
+            row.scenario_set,
+            tuple(value * scale for value in row.scenarios),
+        )
 
 
 def standing(organisation: Organisation, among: Sequence[Recommendation] | None = None) -> Standing:

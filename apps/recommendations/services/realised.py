@@ -24,6 +24,7 @@ from apps.recommendations.models import InboxLook, RealisedSaving, Recommendatio
 from apps.recommendations.selectors.inbox import HOLDING
 from finops.engine.spend import next_month
 from finops.fingerprint import code_fingerprint
+from finops.frames.money import EXACT
 
 log = structlog.get_logger(__name__)
 
@@ -97,7 +98,7 @@ def promised(row: Recommendation, month: date) -> Decimal:
     low = max(begin, row.accepted_at or begin, _midnight(month))
     high = min(row.claim_end, end, _midnight(next_month(month)))
     share = max(timedelta(0), high - low) / (end - begin)
-    return (saving * Decimal(repr(share))).quantize(PLACES)
+    return (saving * Decimal(repr(share))).quantize(PLACES, context=EXACT)
 
 
 def _row(row: Recommendation, organisation: Organisation, now: datetime) -> int:
@@ -124,8 +125,10 @@ def _row(row: Recommendation, organisation: Organisation, now: datetime) -> int:
 def _keep(row: Recommendation, found: RealisedMonth, stored: RealisedSaving | None, now: datetime) -> bool:
     """Write a month where it differs from what is stored."""
     both = found.counterfactual is not None and found.actual is not None
-    counterfactual = None if found.counterfactual is None else found.counterfactual.quantize(PLACES)
-    actual = None if found.actual is None else found.actual.quantize(PLACES)
+    counterfactual = (
+        None if found.counterfactual is None else found.counterfactual.quantize(PLACES, context=EXACT)
+    )
+    actual = None if found.actual is None else found.actual.quantize(PLACES, context=EXACT)
     values: dict[str, Any] = {
         "currency": row.currency,
         "promised": promised(row, found.month),
