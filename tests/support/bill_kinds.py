@@ -22,7 +22,7 @@ class Read:
     notes: list[str]
 
 
-def read(kind: BillKind, text: str) -> Read:
+def read(kind: BillKind, text: str, *, dates: str = "") -> Read:
     """The file `text` (CSV with a header) as the kind reads it."""
     rows = list(csv.reader(io.StringIO(text.lstrip("\ufeff"))))
     headers = rows[0]
@@ -34,7 +34,12 @@ def read(kind: BillKind, text: str) -> Read:
     marks = ", ".join("?" * (len(headers) + 1))
     if rows[1:]:
         con.executemany(f"INSERT INTO raw VALUES ({marks})", [[n, *row] for n, row in enumerate(rows[1:], 1)])
-    given = Given(kind, [Header(header) for header in headers])
+    given = Given(
+        kind,
+        [Header(header) for header in headers],
+        dates=dates,
+        ask=lambda aggregates: con.execute(f"SELECT {aggregates} FROM raw").fetchall()[0],
+    )
     lines = kind.lines(given)
     found = con.execute(f"SELECT * FROM ({lines_sql(lines, given, 'raw', {})}) WHERE x_row IS NOT NULL")
     columns = [column[0] for column in found.description]

@@ -29,6 +29,7 @@ from apps.ingest.bills.kinds import AUTO, NAMES
 from apps.ingest.bills.run import BillOptions, bill_run_create
 from apps.ingest.models import IngestRun
 from finops.frames.focus import BASES
+from finops.providers.bills import DATES
 
 
 class LoadBillBody(SourceBody):
@@ -38,6 +39,12 @@ class LoadBillBody(SourceBody):
     report = serializers.CharField(required=False, max_length=300, default="", allow_blank=True)
     delivered_at = UtcDateTimeField(
         required=False, help_text="Orders deliveries; default: the time of the file."
+    )
+    whole = serializers.BooleanField(
+        default=False, help_text="The file is the whole delivery, whatever part its name says."
+    )
+    dates = serializers.ChoiceField(
+        choices=("", *DATES), default="", help_text="How 02/03/2026 is read where the file does not show it."
     )
 
 
@@ -61,7 +68,13 @@ class LoadBill(LoadView):
 
     def run_of(self, *, location: str, **given: Any) -> IngestRun:
         """A run of bills."""
-        options = BillOptions(self.body["kind"], self.body["report"], self.body.get("delivered_at"))
+        options = BillOptions(
+            self.body["kind"],
+            self.body["report"],
+            self.body.get("delivered_at"),
+            whole=self.body["whole"],
+            dates=self.body["dates"],
+        )
         return bill_run_create(paths=[location], options=options, **given)
 
 

@@ -47,7 +47,8 @@ REJECTIONS_PER_INSERT = 2_000
 class BillOptions:
     """What the files do not say. `expected` is {currency: total of the invoice}; `delivered_at` orders.
 
-    `whole`: the files are all of the delivery, whatever their names say.
+    `whole`: the files are all of the delivery, whatever their names say. `dates`: how dates with slashes are
+    read (day-first, month-first), "" by what the file shows.
     """
 
     kind: str = AUTO
@@ -55,6 +56,7 @@ class BillOptions:
     delivered_at: datetime | None = None
     expected: dict[str, Decimal] = field(default_factory=dict)
     whole: bool = False
+    dates: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """For the run's row."""
@@ -64,6 +66,7 @@ class BillOptions:
             "delivered_at": self.delivered_at.isoformat() if self.delivered_at else None,
             "expected": {currency: str(total) for currency, total in self.expected.items()},
             "whole": self.whole,
+            "dates": self.dates,
         }
 
     @classmethod
@@ -76,6 +79,7 @@ class BillOptions:
             delivered_at=datetime.fromisoformat(moment) if moment else None,
             expected={c: Decimal(t) for c, t in stored.get("expected", {}).items()},
             whole=stored.get("whole", False),
+            dates=stored.get("dates", ""),
         )
 
 
@@ -113,6 +117,7 @@ def bill_import(
     delivered_at: datetime | None = None,
     expected: dict[str, Decimal] | None = None,
     whole: bool = False,
+    dates: str = "",
     listener: Listener | None = None,
     user: User | None = None,
     feed: Feed | None = None,
@@ -123,7 +128,7 @@ def bill_import(
     `run.options["deliveries"]` are the ids of the deliveries that it made, `["unchanged"]` of those that were
     there already, `["refused"]` what was not taken and why.
     """
-    options = BillOptions(kind, report, delivered_at, expected or {}, whole)
+    options = BillOptions(kind, report, delivered_at, expected or {}, whole, dates)
     run = bill_run_create(
         paths=paths,
         organisation=organisation,
@@ -179,7 +184,9 @@ class _Work:
         spill.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="bills-", dir=spill))
         con = open_duckdb(lake.limits)
-        stager = Stager(lake, con, folder, self.options.kind, self._resolve, self._tell)
+        stager = Stager(
+            lake, con, folder, self.options.kind, self._resolve, self._tell, dates=self.options.dates
+        )
         try:
             bundles = gather(self.run.options["paths"], delivered_at=self.options.delivered_at)
             self.report.files_total = sum(len(bundle.files) for bundle in bundles)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from finops.providers.bills import (
     Given,
     Lines,
     Severity,
+    UnclearError,
     currency_checked,
     faults_sql,
     lines_sql,
@@ -57,7 +59,8 @@ _FIXED = ("x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day")
 class Stager:
     """Stages the bundles of one run; `resolve` gives the (report id, delivery id) of an identity.
 
-    `tell` is called with the rows read of each file that is through.
+    `tell` is called with the rows read of each file that is through. `dates` says how dates with slashes are
+    read, where somebody said so.
     """
 
     lake: Lake
@@ -66,6 +69,7 @@ class Stager:
     kind: str
     resolve: Callable[[Bundle, Identity, str], tuple[int, int]]
     tell: Callable[[int], None] = lambda _rows: None
+    dates: str = ""
     written: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -132,10 +136,22 @@ class Stager:
             kind = recognise([header.name for header in file.headers], self.kind)
         except UnreadableError as error:
             raise BillRefusedError(f"{shown}: {error}", [Rejection(shown, None, "", str(error))]) from error
-        given = Given(kind, file.headers)
-        lines = kind.lines(given)
+        given = Given(kind, file.headers, dates=self.dates, ask=partial(self._told_by, shown, file, kind))
+        try:
+            lines = kind.lines(given)
+        except UnclearError as error:
+            told = [Rejection(shown, None, error.field, str(error))]
+            raise BillRefusedError(f"{shown}, {error.field}: {error}", told) from error
         currency_checked(kind, given, lines)
         return _Opened(shown, file, kind, given, lines)
+
+    def _told_by(self, shown: str, file: BillFile, kind: BillKind, aggregates: str) -> tuple[Any, ...]:
+        """Aggregates over the raw rows of a file."""
+        try:
+            found = self.con.execute(f"SELECT {aggregates} FROM {file.relation(kind.null_word)}").fetchall()
+        except duckdb.Error as error:
+            raise self._unreadable(shown, error) from error
+        return tuple(found[0])
 
     def _one_header(self, bundle: Bundle, opened: Sequence[_Opened]) -> None:
         first = opened[0]
@@ -180,7 +196,7 @@ class Stager:
                 f"FILTER (x_row IS NOT NULL) FROM read_parquet({quote(path)})"
             ).fetchall()[0]
         except duckdb.Error as error:
-            raise self._unreadable(one, error) from error
+            raise self._unreadable(one.shown, error) from error
         finally:
             cursor.close()
         self.tell(rows)
@@ -285,13 +301,13 @@ class Stager:
         try:
             return con.execute(sql).fetchall()
         except duckdb.Error as error:
-            raise self._unreadable(one, error) from error
+            raise self._unreadable(one.shown, error) from error
 
-    def _unreadable(self, one: _Opened, error: duckdb.Error) -> Exception:
+    def _unreadable(self, shown: str, error: duckdb.Error) -> Exception:
         told = reading_error(error)
         if told is None:
             return error
-        return BillRefusedError(f"{one.shown}: {told}", [Rejection(one.shown, None, "", str(told))])
+        return BillRefusedError(f"{shown}: {told}", [Rejection(shown, None, "", str(told))])
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 Source: Microsoft, "Understand cost details fields", read 2026-11-30. Quirks:
 - One column has many spellings: `SubscriptionGuid`, `subscriptionId`; German exports write
   `Ressourcengruppe (ResourceGroup)`, where the word in brackets is the column.
-- Dates with slashes are month/day/year in every export whose order can be proven. A row that only makes sense
-  the other way round refuses the delivery.
+- Dates with slashes are month/day/year in Azure's own exports and day/month/year after some spreadsheets; the
+  file as a whole shows which (`bills_dates`). A row that contradicts it refuses the delivery.
 - German exports may write 0,75. The comma is a decimal mark only under a German header; elsewhere a comma in
   a money cell refuses the delivery.
 - Tags and AdditionalInfo are JSON objects, in older exports without their braces.
@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 
+from finops.providers.azure.bills_dates import OTHER, SLASHED, order_of, read_sql, word_of
 from finops.providers.bills import BillKind, Given, Lines
 from finops.providers.bills.charge_table import category_sql, charge_table
-from finops.providers.bills.kind import DECIMAL, decimal_of, instant_of
+from finops.providers.bills.kind import DECIMAL, decimal_of
 from finops.text.sql import quote
 
 _KEYS = ("charge_type", "pricing", "commitment")
@@ -35,7 +36,6 @@ _REGION = ("ResourceLocation", "Location")
 _BRACKETS = re.compile(r"\(([A-Za-z][A-Za-z0-9]*)\)\s*$")
 # Words of German headers that no English one has.
 _GERMAN = re.compile(r"(?i)\b(abonnement|ressourcen\w+|kategorie der|maßeinheit|dienstinformation)")
-_SLASHED = r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}"
 
 
 class AzureCost(BillKind):
@@ -78,10 +78,13 @@ class AzureCost(BillKind):
 
     def lines(self, given: Given) -> Lines:
         """FOCUS columns as far as the header goes."""
-        _read_commas(given)
+        german = any(_GERMAN.search(header.name) for header in given.headers)
+        if german:
+            _read_commas(given)
+        order, slashed = order_of(given, _DATE, german=german)
         columns = {
             **_accounts(given),
-            **_periods(given),
+            **_periods(given, order),
             **_charge(given),
             **_place(given),
             **_prices(given),
@@ -93,9 +96,7 @@ class AzureCost(BillKind):
         for wanted in self.required.values():
             if wanted[0] not in {_COST[0], "MeterCategory"}:
                 given.reject_where(f"{given.text(*wanted)} IS NULL", given.header(*wanted), "blank")
-        notes = []
-        if given.has("ChargeType"):
-            notes.append("dates with slashes are read as month/day/year")
+        notes = [f"dates with slashes are read {order}"] if slashed else []
         return Lines(columns, notes=notes, tag_keys=None if given.has("Tags") else [])
 
 
@@ -110,8 +111,6 @@ def column_of(header: str) -> str:
 
 def _read_commas(given: Given) -> None:
     """Under a German header 0,75 is three quarters. A cell with both marks stays no number."""
-    if not any(_GERMAN.search(header.name) for header in given.headers):
-        return
     for wanted in (_COST, _QUANTITY, ("EffectivePrice", "ResourceRate"), ("PayGPrice",), ("UnitPrice",)):
         place = given.place(*wanted)
         if place is not None:
@@ -138,13 +137,16 @@ def _accounts(given: Given) -> dict[str, str]:
     }
 
 
-def _periods(given: Given) -> dict[str, str]:
+def _periods(given: Given, order: str) -> dict[str, str]:
     """One day a row. The billing period is the row's own, else the month of its date."""
-    day = _date(given, *_DATE)
-    stated = _date(given, "BillingPeriodStartDate")
+    day = _date(given, order, *_DATE)
+    stated = _date(given, order, "BillingPeriodStartDate")
     month = f"date_trunc('month', coalesce({stated}, {day}) AT TIME ZONE 'UTC')"
     if given.has("BillingPeriodStartDate") and given.has("BillingPeriodEndDate"):
-        _date(given, "BillingPeriodEndDate")
+        end = _date(given, order, "BillingPeriodEndDate")
+        long = f"{end} > {stated} + INTERVAL 31 DAY"
+        reason = quote(f"a billing period of more than a month, read {order}")
+        given.refuse_where(long, given.header("BillingPeriodEndDate"), reason)
     return {
         "charge_period_start": day,
         "charge_period_end": f"(({day} AT TIME ZONE 'UTC') + INTERVAL 1 DAY) AT TIME ZONE 'UTC'",
@@ -153,27 +155,25 @@ def _periods(given: Given) -> dict[str, str]:
     }
 
 
-def _date(given: Given, *names: str) -> str:
-    """Midnight in UTC. ISO as it is; with slashes the month first, which the row must not contradict."""
+def _date(given: Given, order: str, *names: str) -> str:
+    """Midnight in UTC. ISO as it is; with slashes in the file's order, which no row may contradict."""
     place = given.place(*names)
     if place is None:
         return "CAST(NULL AS TIMESTAMP WITH TIME ZONE)"
-    text = f"nullif({given.raw(place)}, '')"
+    text = f"nullif(trim({given.raw(place)}), '')"
     alias = f"t{place}"
     if alias not in given.typed:
-        word = f"split_part({text}, ' ', 1)"
-        slashed = f"regexp_full_match({word}, '{_SLASHED}')"
-        given.typed[alias] = (
-            f"CASE WHEN {slashed} THEN TRY_STRPTIME({word}, '%m/%d/%Y') AT TIME ZONE 'UTC'"
-            f" WHEN regexp_matches({text}, '^[0-9]{{4}}-') THEN {instant_of(text)} END"
+        given.typed[alias] = read_sql(given, place, order)
+        slashed = f"regexp_full_match({word_of(given, place)}, '{SLASHED}')"
+        other = read_sql(given, place, OTHER[order])
+        reason = (
+            quote(f"only makes sense with the other order than {order}, which the file has: ") + f" || {text}"
         )
-        other = f"TRY_STRPTIME({word}, '%d/%m/%Y')"
-        reason = quote("day and month are the other way round than in Azure's exports: ") + f" || {text}"
         wrong = f"{slashed} AND {alias} IS NULL AND {other} IS NOT NULL"
         given.refuse_where(wrong, given.headers[place].name, reason)
         stated = given.place("BillingPeriodStartDate")
         if stated is not None and stated != place and names == _DATE:
-            outside = f"{alias} < {_date(given, 'BillingPeriodStartDate')}"
+            outside = f"{alias} < {_date(given, order, 'BillingPeriodStartDate')}"
             given.refuse_where(f"{slashed} AND {outside} AND {other} >= t{stated}", names[0], reason)
         bad = f"{alias} IS NULL AND {text} IS NOT NULL AND NOT coalesce({wrong}, false)"
         given.reject_where(bad, given.headers[place].name, "not a date")

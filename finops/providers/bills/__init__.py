@@ -1,6 +1,9 @@
 """What all kinds of bills share: recognising a header, columns as SQL, checks. See `kind`."""
 
 from finops.providers.bills.kind import (
+    DATES,
+    DAY_FIRST,
+    MONTH_FIRST,
     BillKind,
     Check,
     Given,
@@ -8,13 +11,18 @@ from finops.providers.bills.kind import (
     Lines,
     Recognition,
     Severity,
+    UnclearError,
     currency_checked,
     faults_sql,
+    line_columns,
     lines_sql,
     plain,
 )
 
 __all__ = [
+    "DATES",
+    "DAY_FIRST",
+    "MONTH_FIRST",
     "BillKind",
     "Check",
     "Given",
@@ -22,8 +30,10 @@ __all__ = [
     "Lines",
     "Recognition",
     "Severity",
+    "UnclearError",
     "currency_checked",
     "faults_sql",
+    "line_columns",
     "lines_sql",
     "plain",
 ]

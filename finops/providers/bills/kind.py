@@ -14,6 +14,8 @@ columns in `lines` as the source documents them, and add it to `apps/ingest/bill
   refuses the delivery, any other cell that does not cast rejects its row; both name row and field.
 - `given.mapping(...)` is a MAP(VARCHAR, VARCHAR) from JSON text, `given.tags({key: header})` one from
   columns. `given.reject_where(...)` and `given.refuse_where(...)` add checks of the kind's own.
+- `given.ask(...)` looks at the whole file before, where only that tells how to read it; what stays open
+  raises UnclearError.
 - Everything not delivered is the SQL word NULL, so expressions can be written without asking first;
   `given.has(...)` asks.
 
@@ -28,9 +30,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from finops.frames.focus import DECIMAL_PRECISION, DECIMAL_SCALE
 from finops.frames.money import CURRENCY
@@ -40,6 +43,18 @@ DECIMAL = f"DECIMAL({DECIMAL_PRECISION},{DECIMAL_SCALE})"
 NULL = "NULL"
 # A year with a separator first: DuckDB would take other orders of day and month for what they are not.
 ZONED = "TIMESTAMP WITH TIME ZONE"
+
+
+DAY_FIRST, MONTH_FIRST = "day-first", "month-first"
+DATES = (DAY_FIRST, MONTH_FIRST)
+
+
+class UnclearError(Exception):
+    """What a file means cannot be told; `field` is the column, the text says which option decides."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class Severity(StrEnum):
@@ -112,9 +127,19 @@ class Given:
     `typed` collects what is computed once per row under a name of its own; `checks` what must hold.
     """
 
-    def __init__(self, kind: BillKind, headers: Sequence[Header]) -> None:
+    def __init__(
+        self,
+        kind: BillKind,
+        headers: Sequence[Header],
+        *,
+        dates: str = "",
+        ask: Callable[[str], tuple[Any, ...]] | None = None,
+    ) -> None:
         self.headers = headers
+        # One of DATES where somebody said how dates with slashes are to be read.
+        self.dates = dates
         self._kind = kind
+        self._ask = ask
         self.typed: dict[str, str] = {}
         self.checks: list[Check] = []
         self.used: set[int] = set()
@@ -123,6 +148,10 @@ class Given:
         self._places: dict[str, int] = {}
         for place, header in enumerate(headers):
             self._places.setdefault(kind.canonical(header.name), place)
+
+    def ask(self, aggregates: str) -> tuple[Any, ...] | None:
+        """SQL aggregates over all rows, for what only the whole file tells; None where none can be asked."""
+        return None if self._ask is None else self._ask(aggregates)
 
     def place(self, *names: str) -> int | None:
         """Where the first of these columns is; None where the file has none of them."""
@@ -359,25 +388,30 @@ def lines_sql(lines: Lines, given: Given, raw: str, fixed: Mapping[str, str]) ->
 
     `x_row` is null for a row with a fault, so that one look at the written file tells whether there are any.
     """
+    columns = line_columns(lines, given)
     inner = _typed_sql(given, raw)
     faults = " OR ".join(f"({check.bad})" for check in given.checks) or "false"
-    day = f"CAST(({lines.columns['charge_period_start']}) AT TIME ZONE 'UTC' AS DATE)"
-    columns = {
-        **lines.columns,
-        **fixed,
-        "x_row": f"CASE WHEN ({faults}) IS NOT TRUE THEN rn END",
-        "x_day": lines.columns.get("x_day", day),
-        "x_rounded": _rounded_fields(given),
-    }
+    columns = {**columns, **fixed, "x_row": f"CASE WHEN ({faults}) IS NOT TRUE THEN rn END"}
     listed = ", ".join(f"{sql} AS {name(column)}" for column, sql in columns.items())
     return f"SELECT {listed} FROM ({inner})"  # noqa: S608 - names and quoted texts
 
 
+def line_columns(lines: Lines, given: Given) -> dict[str, str]:
+    """SQL of the line columns that come from a row's texts: those of the kind, its day, what was rounded."""
+    day = f"CAST(({lines.columns['charge_period_start']}) AT TIME ZONE 'UTC' AS DATE)"
+    return {
+        **lines.columns,
+        "x_day": lines.columns.get("x_day", day),
+        "x_rounded": _rounded_fields(given),
+    }
+
+
 def _rounded_fields(given: Given) -> str:
     """SQL of the names of a row's numbers that were rounded, null for none."""
-    rounded = {place: rounded_sql(given.raw(place)) for place in sorted(given.numbers)}
+    rounded = {place: f"b{place}" for place in sorted(given.numbers)}
     if not rounded:
         return NULL
+    given.typed |= {alias: rounded_sql(given.raw(place)) for place, alias in rounded.items()}
     names = ", ".join(
         f"CASE WHEN {bad} THEN {quote(given.headers[place].name)} END" for place, bad in rounded.items()
     )

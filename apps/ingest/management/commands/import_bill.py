@@ -20,6 +20,7 @@ from apps.ingest.bills.reports import bill_runs_document
 from apps.ingest.bills.run import bill_import
 from apps.ingest.models import RunState
 from apps.ingest.progress import Progress
+from finops.providers.bills import DATES
 from finops.verbs import JsonCommand
 
 EXIT_REFUSED = 3
@@ -49,6 +50,12 @@ class Command(JsonCommand):
             action="store_true",
             help=_("the files are the whole delivery, whatever their names say"),
         )
+        parser.add_argument(
+            "--dates",
+            default="",
+            choices=DATES,
+            help=_("how dates such as 02/03/2026 are read, if files do not show it"),
+        )
         parser.add_argument("--json", action="store_true", help=_("one JSON document on standard output"))
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -63,6 +70,7 @@ class Command(JsonCommand):
                 delivered_at=_moment(options["delivered_at"]),
                 expected=_totals(options["expected_total"]),
                 whole=options["whole"],
+                dates=options["dates"],
                 listener=self._show(paths[0]),
             )
             for paths in _together(options["paths"])

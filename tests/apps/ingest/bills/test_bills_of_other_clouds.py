@@ -118,3 +118,18 @@ def test_a_header_without_rows_is_refused_in_a_sentence(tmp_path: Path) -> None:
     run = import_text(tmp_path / "bill.csv", GERMAN.splitlines()[0] + "\n")
     assert (run.state, run.error) == ("refused", "no rows: the billing period is not known")
     assert not Delivery.objects.exists()
+
+
+def test_an_order_of_dates_that_nothing_shows_is_asked_for(tmp_path: Path) -> None:
+    text = (
+        "SubscriptionGuid,ResourceGroup,ResourceLocation,UsageDateTime,MeterCategory,UsageQuantity,PreTaxCost,"
+        "Currency\ns1,rg,US East,02/03/2021,Storage,3,0.75,EUR\n"
+    )
+    run = import_text(tmp_path / "azure.csv", text)
+    assert (run.state, run.stored) == ("refused", 0)
+    assert run.error.startswith("azure.csv, UsageDateTime: 02/03/2021 can have the day or the month first")
+    [told] = run.options["refused"][0]["rejections"]
+    assert (told["file"], told["field"]) == ("azure.csv", "UsageDateTime")
+    run = import_text(tmp_path / "azure.csv", text, dates="day-first")
+    assert run.state == "finished"
+    assert f"{Delivery.objects.get().billing_period:%Y-%m}" == "2021-03"

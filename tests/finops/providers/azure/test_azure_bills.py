@@ -101,29 +101,6 @@ def test_a_cost_that_is_no_number_refuses_the_delivery(header: str, cost: str) -
     assert fault[3].startswith("not a number: ")
 
 
-def test_slashed_dates_have_the_month_first() -> None:
-    [line] = read(KIND, ENTERPRISE + enterprise()).lines
-    assert line["charge_period_start"] == datetime(2021, 2, 3, tzinfo=UTC)
-    assert line["billing_period_start"] == datetime(2021, 2, 1, tzinfo=UTC)
-    assert line["billing_account_id"] == "77"
-
-
-@pytest.mark.parametrize(
-    ("date", "period"),
-    [
-        ("13/02/2021", "02/01/2021,02/28/2021"),
-        ("03/02/2021", "01/02/2021,28/02/2021"),
-        ("03/02/2021", "02/01/2021,28/02/2021"),
-        ("01/04/2021", "03/01/2021,03/31/2021"),
-    ],
-)
-def test_a_row_that_only_makes_sense_with_the_day_first_refuses_the_delivery(date: str, period: str) -> None:
-    found = read(KIND, ENTERPRISE + enterprise(date=date, period=period))
-    assert found.lines == []
-    assert {fault[2] for fault in found.faults} == {"refuse"}
-    assert "day and month are the other way round" in found.faults[0][3]
-
-
 @pytest.mark.parametrize("date", ["02.03.2021", "2021-02-30", "soon", "2/3/21"])
 def test_what_is_no_date_rejects_its_row(date: str) -> None:
     assert read(KIND, PAYG + payg(date)).faults == [(1, "UsageDateTime", "reject", "not a date")]
