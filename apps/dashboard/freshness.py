@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from apps.dashboard import format as fmt
 from apps.dashboard.catalogue import Choices, choices
-from apps.ingest.models import IngestRun, RunState
+from apps.ingest.models import IngestRun, RunState, RunSubject
 from apps.ingest.selectors import current_snapshots
 from finops.engine.workload import FIRST, LAST
 
@@ -73,6 +73,16 @@ def state_of(request: HttpRequest) -> str:
         newest = IngestRun.objects.filter(state=RunState.FINISHED).aggregate(at=Max("finished_at"))["at"]
         request._data_state = newest.isoformat() if newest else ""  # type: ignore[attr-defined]
     found: str = request._data_state  # type: ignore[attr-defined]
+    return found
+
+
+def price_state_of(request: HttpRequest) -> str:
+    """As `state_of`, for pages of prices: a bill that was loaded changes nothing on them."""
+    if not hasattr(request, "_price_state"):
+        runs = IngestRun.objects.filter(state=RunState.FINISHED).exclude(subject=RunSubject.BILLS)
+        newest = runs.aggregate(at=Max("finished_at"))["at"]
+        request._price_state = newest.isoformat() if newest else ""  # type: ignore[attr-defined]
+    found: str = request._price_state  # type: ignore[attr-defined]
     return found
 
 

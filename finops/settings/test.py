@@ -10,3 +10,5 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+# Tests that load prices count queries and look at the broker.
+WARM_UP_SECONDS = 0

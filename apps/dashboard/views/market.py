@@ -20,6 +20,7 @@ from apps.dashboard.caching import DAY, cache_key, kept
 from apps.dashboard.catalogue import Choices
 from apps.dashboard.presenters import market as words
 from apps.dashboard.words import lang, listed
+from apps.ingest.selectors import price_snapshots
 from apps.prices.selectors import on_demand_prices
 from apps.prices.selectors.books import loaded_book
 from finops.text.csv_cells import Column, csv_lines
@@ -128,8 +129,8 @@ def _region(
     at = _minute(moment)
     key = cache_key(
         "market",
-        snapshots,
-        freshness.state_of(request),
+        price_snapshots(snapshots),
+        freshness.price_state_of(request),
         filters.key(),
         at.isoformat(),
         lang(),
@@ -173,7 +174,7 @@ def _claim(
 ) -> dict[str, Any] | None:
     regions = known.regions()
     region = CLAIM_REGION if CLAIM_REGION in regions else filters.regions[0]
-    key = cache_key("claim", snapshots, region, filters.product, f"{at:%Y%m%d}", lang())
+    key = cache_key("claim", price_snapshots(snapshots), region, filters.product, f"{at:%Y%m%d}", lang())
 
     def tested() -> dict[str, Any] | None:
         book = loaded_book(

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.access import access
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.roles import Action
+from apps.billing.selectors.rates import rates_of
 from apps.dashboard import format as fmt
 from apps.dashboard import freshness, market, saved
 from apps.dashboard.advice import RefusedError, advice_document
@@ -27,6 +28,7 @@ from apps.dashboard.forms import RunForm, SaveForm, command_of, run_defaults
 from apps.dashboard.presenters import run as words
 from apps.dashboard.presenters import turns
 from apps.dashboard.words import lang, listed
+from apps.ingest.selectors import price_snapshots
 from apps.prices.selectors.books import loaded_book
 from finops.text.csv_cells import Column, csv_lines
 
@@ -110,7 +112,7 @@ def _fields(request: HttpRequest, context: dict[str, Any], snapshots: dict[str, 
     row = context["opened"]
     key = cache_key(
         "run-fields",
-        snapshots,
+        price_snapshots(snapshots),
         lang(),
         timezone.get_current_timezone_name(),
         row.pk if row else "",
@@ -155,7 +157,12 @@ def _document(
 ) -> dict[str, Any]:
     organisation = cast(SignedInRequest, request).organisation
     key = cache_key(
-        "advice", snapshots, freshness.state_of(request), sorted(question.items()), at.isoformat(), lang()
+        "advice",
+        price_snapshots(snapshots),
+        *_rests_on(request),
+        sorted(question.items()),
+        at.isoformat(),
+        lang(),
     )
     return kept(
         key,
@@ -163,6 +170,13 @@ def _document(
         CACHE_SECONDS,
         dict[str, Any],
     )
+
+
+def _rests_on(request: HttpRequest) -> list[Any]:
+    """What an answer depends on besides Spot prices and question: reference data, whose contract holds."""
+    organisation = cast(SignedInRequest, request).organisation
+    rates = [*rates_of(organisation).values_list("pk", "valid_until")]
+    return [freshness.price_state_of(request), organisation.pk if organisation else None, rates]
 
 
 def _answer(
@@ -177,8 +191,8 @@ def _answer(
     """The answer's HTML: depends on data, question, language and zone, not on the reader."""
     key = cache_key(
         "run",
-        snapshots,
-        freshness.state_of(request),
+        price_snapshots(snapshots),
+        *_rests_on(request),
         sorted(question.items()),
         at.isoformat(),
         lang(),

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 
 from apps.accounts.models import Organisation, User
 from apps.catalog import selectors as catalog
-from apps.ingest import locks, merge, selectors
+from apps.ingest import finished, locks, merge, selectors
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RejectionKind, RunKind, RunState
 from apps.ingest.progress import Progress, Reporter
 from apps.ingest.services.paths import upload_discard
@@ -353,6 +353,7 @@ def _end_finished(
             seconds=time.monotonic() - begun,
             snapshots=merged.snapshots,
         )
+        finished.tell(run.pk)
 
 
 def _end_refused(

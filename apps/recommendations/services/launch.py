@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone as clock
 
 from apps.accounts.models import Organisation
-from apps.ingest.selectors import current_snapshots
+from apps.ingest.selectors import current_snapshots, price_snapshots
 from apps.recommendations.services import kept
 from apps.recommendations.services.discounts import rates_on
 from apps.recommendations.services.document import Document, advice_document
@@ -44,7 +44,8 @@ def advise_launch(
     message).
     """
     moment = at or clock.now().replace(second=0, microsecond=0)
-    chosen = dict(current_snapshots() if snapshots is None else snapshots)
+    # Prices only: a bill that was loaded since makes no other advice.
+    chosen = price_snapshots(current_snapshots() if snapshots is None else snapshots)
     asked = workload_question(at=moment, snapshots=chosen, **question)
     work = repeating_work(asked.workload, repeat=repeat, done_by=done_by, timezone=timezone)
     # A discount in the question wins over the table, 0 too.
