@@ -4,7 +4,7 @@ Source: Alibaba Cloud, "Detailed file format" and "Bill details" (help centre, u
 Costs), and QueryInstanceBill, read 2026-11-30. Quirks:
 - What is payable (PretaxAmount, 应付金额) is the gross amount less invoice discount and coupons. Vouchers,
   prepaid cards and cash are ways of paying it: only vouchers lower the net cost here.
-- Times are China time without an offset; see `finops.providers.bills.chinese`.
+- Times come without an offset on the clock of `data/bill_clocks.csv`; see `finops.providers.bills.chinese`.
 - The instance id is the unit that is billed, not always the resource ("cn-shanghai;standard" in OSS bills).
 - Tags are `key1:value1;key2:value2`, from the API `key:K value:V; …`.
 - Subscriptions stay in the month in which they are charged; nothing in the file spreads them.
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from finops.providers.bills import BillKind, Given, Lines
 from finops.providers.bills.charge_table import category_sql, charge_table
-from finops.providers.bills.chinese import currency, moment, month, month_end, wide
+from finops.providers.bills.chinese import clock_of, currency, day_of, moment, month, month_end, wide
 from finops.providers.bills.kind import DECIMAL
+from finops.text.sql import quote
 
 _CYCLE = ("BillingCycle", "账期", "账单月份")
 _ACCOUNT = ("BillAccountID", "AccountID", "账单所属账号ID", "账号ID", "账号")
@@ -105,7 +106,7 @@ class AlibabaBill(BillKind):
         for wanted in self.required.values():
             given.reject_where(f"{given.text(*wanted)} IS NULL", given.header(*wanted), "blank")
         tag_keys: list[str] | None = None if given.has("Tag", "实例标签") else []
-        return Lines(columns, tag_keys=tag_keys, notes=["times are China time, kept as the bill writes them"])
+        return Lines(columns, tag_keys=tag_keys, notes=[f"times are of {clock_of('alibaba')}"])
 
 
 KINDS = (AlibabaBill(),)
@@ -123,17 +124,21 @@ def _accounts(given: Given) -> dict[str, str]:
 
 
 def _periods(given: Given) -> dict[str, str]:
-    """The row's own times, else its day, else its whole month."""
+    """The row's own times, else its day, else its whole month; the billing period as the bill writes it."""
+    zone = clock_of("alibaba")
     cycle = month(given, *_CYCLE)
-    start, end, day = moment(given, *_START), moment(given, *_END), moment(given, *_DAY)
-    after = f"(({day} AT TIME ZONE 'UTC') + INTERVAL 1 DAY) AT TIME ZONE 'UTC'"
-    whole = month_end(cycle)
+    start, end, day = (moment(given, zone, *names) for names in (_START, _END, _DAY))
+    begin = f"coalesce({start}, {day}, {cycle} AT TIME ZONE {quote(zone)})"
+    over = (
+        f"CASE WHEN {start} IS NOT NULL THEN {end} WHEN {day} IS NOT NULL THEN {day} + INTERVAL 24 HOUR "
+        f"ELSE {month_end(cycle, zone)} END"
+    )
     return {
-        "charge_period_start": f"coalesce({start}, {day}, {cycle} AT TIME ZONE 'UTC')",
-        "charge_period_end": f"CASE WHEN {start} IS NOT NULL THEN {end} "
-        f"WHEN {day} IS NOT NULL THEN {after} ELSE {whole} END",
+        "charge_period_start": begin,
+        "charge_period_end": over,
         "billing_period_start": f"{cycle} AT TIME ZONE 'UTC'",
-        "billing_period_end": whole,
+        "billing_period_end": month_end(cycle),
+        "x_day": day_of(begin, over, zone),
     }
 
 

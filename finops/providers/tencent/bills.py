@@ -7,7 +7,7 @@ Source: Tencent Cloud, "Fields in Bills" (both sites), "Bill Fields Description"
 - The international site bills with tax (`Total Cost (Including Tax)`) after vouchers; the mainland site's
   total (优惠后总价) is before vouchers (优惠券支出), which lower the net cost here.
 - "-" and blank both stand for nothing.
-- Times are China time without an offset; see `finops.providers.bills.chinese`.
+- Times come without an offset on the clock of `data/bill_clocks.csv`; see `finops.providers.bills.chinese`.
 - Tags are one column per key, `tag_key:team`.
 """
 
@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from finops.providers.bills import BillKind, Given, Lines
 from finops.providers.bills.charge_table import category_sql, charge_table
-from finops.providers.bills.chinese import currency, moment, month, month_end, wide
+from finops.providers.bills.chinese import clock_of, currency, day_of, moment, month, month_end, wide
 from finops.providers.bills.kind import DECIMAL
+from finops.text.sql import quote
 
 _PAYER = ("Payer Account ID", "支付者账号ID", "支付者UIN", "支付者 UIN")
 _OWNER = ("Owner Account ID", "资源归属者账号ID", "使用者UIN", "使用者 UIN", "归属者账号ID")
@@ -109,7 +110,7 @@ class TencentBill(BillKind):
             wanted.append(_CURRENCY)
         for names in wanted:
             given.reject_where(f"{given.text(*names)} IS NULL", given.header(*names), "blank")
-        note = "times are China time, kept as the bill writes them"
+        note = f"times are of {clock_of('tencent')}"
         return Lines(columns, tag_keys=list(keys), notes=[note])
 
 
@@ -136,15 +137,18 @@ def _accounts(given: Given) -> dict[str, str]:
 
 def _periods(given: Given) -> dict[str, str]:
     """The row's own use, else the time at which it was paid; the bill's month, else that of the payment."""
-    paid, start, end = moment(given, *_TIME), moment(given, *_START), moment(given, *_END)
+    zone = clock_of("tencent")
+    paid, start, end = (moment(given, zone, *names) for names in (_TIME, _START, _END))
     stated = month(given, *_MONTH)
-    cycle = f"coalesce({stated}, date_trunc('month', {paid} AT TIME ZONE 'UTC'))"
-    begin = f"coalesce({start}, {paid}, {cycle} AT TIME ZONE 'UTC')"
+    cycle = f"coalesce({stated}, date_trunc('month', {paid} AT TIME ZONE {quote(zone)}))"
+    begin = f"coalesce({start}, {paid}, {cycle} AT TIME ZONE {quote(zone)})"
     return {
         "charge_period_start": begin,
         "charge_period_end": end,
         "billing_period_start": f"{cycle} AT TIME ZONE 'UTC'",
         "billing_period_end": month_end(cycle),
+        "x_day": f"CASE WHEN coalesce({start}, {paid}) IS NULL THEN CAST({cycle} AS DATE) "
+        f"ELSE {day_of(begin, end, zone)} END",
     }
 
 

@@ -52,8 +52,8 @@ def test_both_languages_give_the_same_line(header: str, item: str, kind: str) ->
     assert found.faults == []
     [line] = found.lines
     assert line["billing_period_start"] == datetime(2026, 3, 1, tzinfo=UTC)
-    assert line["charge_period_start"] == datetime(2026, 3, 1, tzinfo=UTC)
-    assert line["charge_period_end"] == datetime(2026, 3, 1, 1, tzinfo=UTC)
+    assert line["charge_period_start"] == datetime(2026, 2, 28, 16, tzinfo=UTC)
+    assert line["charge_period_end"] == datetime(2026, 2, 28, 17, tzinfo=UTC)
     assert (line["billing_account_id"], line["sub_account_id"]) == ("185", "186")
     assert line["billing_currency"] == "CNY"
     assert line["billed_cost"] == line["effective_cost"] == Decimal("7.50")
@@ -119,23 +119,67 @@ def test_tags_that_cannot_be_read_reject_the_row(tag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cycle", "times", "start", "end"),
+    ("cycle", "times", "start", "end", "day"),
     [
-        ("202603", "2026/3/5 06:52,2026/3/5 07:52", "2026-03-05T06:52", "2026-03-05T07:52"),
-        ("2026/03", ",", "2026-03-01T00:00", "2026-04-01T00:00"),
+        # shorter than a day: the instant, and its date in UTC
+        ("202603", "2026/3/5 06:52,2026/3/5 07:52", "2026-03-04T22:52", "2026-03-04T23:52", "2026-03-04"),
+        (
+            "2026-03",
+            "2026-03-01 00:00:00,2026-03-01 01:00:00",
+            "2026-02-28T16:00",
+            "2026-02-28T17:00",
+            "2026-02-28",
+        ),
+        (
+            "2026-03",
+            "2026-03-31 23:00:00,2026-04-01 00:00:00",
+            "2026-03-31T15:00",
+            "2026-03-31T16:00",
+            "2026-03-31",
+        ),
+        # a day or longer: the bill's own date
+        (
+            "2026-03",
+            "2026-03-01 00:00:00,2026-03-01 23:59:59",
+            "2026-02-28T16:00",
+            "2026-03-01T15:59:59",
+            "2026-03-01",
+        ),
+        (
+            "2026-03",
+            "2026-03-31 00:00:00,2026-04-01 00:00:00",
+            "2026-03-30T16:00",
+            "2026-03-31T16:00",
+            "2026-03-31",
+        ),
+        ("2026/03", ",", "2026-02-28T16:00", "2026-03-31T16:00", "2026-03-01"),
+        # what says its offset
+        (
+            "2026-03",
+            "2026-03-05T00:00:00Z,2026-03-05T09:00+08:00",
+            "2026-03-05T00:00",
+            "2026-03-05T01:00",
+            "2026-03-05",
+        ),
     ],
 )
-def test_times(cycle: str, times: str, start: str, end: str) -> None:
+def test_times_become_instants_and_the_month_stays(
+    cycle: str, times: str, start: str, end: str, day: str
+) -> None:
     [line] = read(KIND, ENGLISH + row(cycle=cycle, times=times)).lines
     assert line["charge_period_start"] == datetime.fromisoformat(f"{start}Z")
     assert line["charge_period_end"] == datetime.fromisoformat(f"{end}Z")
+    assert line["x_day"].isoformat() == day
+    assert line["billing_period_start"] == datetime(2026, 3, 1, tzinfo=UTC)
+    assert line["billing_period_end"] == datetime(2026, 4, 1, tzinfo=UTC)
 
 
 def test_a_day_alone_is_that_day() -> None:
     header = ENGLISH.replace("UsageStartTime,UsageEndTime", "BillingDate,Other")
     [line] = read(KIND, header + row(times="2026-03-05,")).lines
-    assert line["charge_period_start"] == datetime(2026, 3, 5, tzinfo=UTC)
-    assert line["charge_period_end"] == datetime(2026, 3, 6, tzinfo=UTC)
+    assert line["charge_period_start"] == datetime(2026, 3, 4, 16, tzinfo=UTC)
+    assert line["charge_period_end"] == datetime(2026, 3, 5, 16, tzinfo=UTC)
+    assert line["x_day"].isoformat() == "2026-03-05"
 
 
 def test_times_and_months_that_cannot_be_read_reject_the_row() -> None:

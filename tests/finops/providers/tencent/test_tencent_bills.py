@@ -52,8 +52,8 @@ def test_the_international_site_bills_with_tax_after_vouchers() -> None:
     assert line["billing_currency"] == "USD"
     assert line["billed_cost"] == line["effective_cost"] == line["x_net_cost"] == Decimal("7.42")
     assert (line["list_cost"], line["contracted_cost"]) == (10, 8)
-    assert line["charge_period_start"] == datetime(2026, 3, 5, 5, tzinfo=UTC)
-    assert line["charge_period_end"] == datetime(2026, 3, 5, 6, tzinfo=UTC)
+    assert line["charge_period_start"] == datetime(2026, 3, 4, 21, tzinfo=UTC)
+    assert line["charge_period_end"] == datetime(2026, 3, 4, 22, tzinfo=UTC)
     assert line["billing_period_start"] == datetime(2026, 3, 1, tzinfo=UTC)
     assert (line["x_quantity"], line["x_unit"], line["charge_category"]) == (2, "Core", "Usage")
     assert (line["service_category"], line["availability_zone"]) == ("Compute", None)
@@ -117,3 +117,10 @@ def test_the_month_of_the_bill_wins_over_that_of_the_payment() -> None:
     header = CHINESE.replace("账单月", "备注")
     [paid] = read(KIND, header + chinese()).lines
     assert paid["billing_period_start"] == datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_a_payment_in_the_first_hours_of_a_month_is_of_that_month() -> None:
+    header = CHINESE.replace("账单月", "备注")
+    [paid] = read(KIND, header + chinese().replace("2026-03-05", "2026-03-01")).lines
+    assert paid["billing_period_start"] == datetime(2026, 3, 1, tzinfo=UTC)
+    assert f"{paid['charge_period_start']:%Y-%m}" == "2026-02"
