@@ -18,6 +18,7 @@ from apps.api.views import (
     bill_tables,
     bills,
     budgets,
+    commitments,
     document,
     focus,
     ingest,
@@ -121,6 +122,12 @@ workloads_urls = [
         name="workload-occurrences",
     ),
 ]
+commitments_urls = [
+    path("commitments", commitments.Commitments.as_view(), name="commitments"),
+    path("commitments/hours", commitments.CommitmentHours.as_view(), name="commitment-hours"),
+    path("commitments/demand", commitments.Demand.as_view(), name="commitment-demand"),
+    path("commitments/import", commitments.ImportCommitments.as_view(), name="commitments-import"),
+]
 document_urls = [
     path("schema", document.Schema.as_view(), name="schema"),
     path("docs", document.document_page, name="docs"),
@@ -137,6 +144,7 @@ urlpatterns: list[URLPattern] = [
     *budgets_urls,
     *recommendations_urls,
     *workloads_urls,
+    *commitments_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^.*$", csrf_exempt(login_not_required(missing)), name="missing"),

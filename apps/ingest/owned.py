@@ -1,5 +1,5 @@
-"""Own commitments from files: answers of the provider's interface as its command line prints them. One run
-per path.
+"""Own commitments from files and uploads: answers of the provider's interface as its command line prints
+them. One run per path or upload.
 """
 
 from __future__ import annotations
@@ -43,6 +43,32 @@ def commitments_import(
         organisation=organisation,
         user=user,
         progress=progress,
+    )
+
+
+def commitments_load(
+    *,
+    name: str,
+    data: bytes,
+    seen_at: datetime,
+    region: str = "",
+    account: str = "",
+    organisation: Organisation,
+    user: User | None = None,
+) -> IngestRun:
+    """Commitments of an uploaded file, as `commitments_import` takes those of a path."""
+    delivery = Delivery(bytes=len(data))
+    shown = name[-200:] or "upload"
+    delivery.add(shown, owned_of(shown, data, seen_at=seen_at, region=region, account=account))
+    return run_keep(
+        delivery,
+        lambda found, source: _store(found, source, organisation, ()),
+        what=WHAT,
+        source=shown,
+        name=shown,
+        organisation=organisation,
+        user=user,
+        kind=RunKind.UPLOAD,
     )
 
 

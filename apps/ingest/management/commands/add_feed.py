@@ -1,4 +1,6 @@
-"""`add_feed NAME`: a feed of AWS Spot prices; with `--bucket` of bills, with `--offers` of commitments."""
+"""`add_feed NAME`: a feed of AWS Spot prices; with `--bucket` of bills, with `--offers` or `--commitments` of
+what is on offer or owned.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,13 @@ from django.utils.translation import gettext as _
 
 from apps.ingest.models import Feed
 from apps.ingest.services.bill_feeds import bill_feed_create
+from apps.ingest.services.commitment_feeds import commitment_feed_create
 from apps.ingest.services.live import feed_create
 from apps.ingest.services.offer_feeds import offer_feed_create
 from finops.verbs import JsonCommand
 
 MINUTES_AT_LEAST = 1
-PRICES_EVERY, BILLS_EVERY, OFFERS_EVERY = 15, 360, 60
+PRICES_EVERY, BILLS_EVERY, COMMITMENTS_EVERY = 15, 360, 60
 
 
 def _list(text: str) -> list[str]:
@@ -53,6 +56,11 @@ class Command(JsonCommand):
             help=_("a feed of Reserved Instances on offer, second-hand and new"),
         )
         parser.add_argument(
+            "--commitments",
+            action="store_true",
+            help=_("a feed of own Reserved Instances and savings plans"),
+        )
+        parser.add_argument(
             "--filter",
             action="append",
             default=[],
@@ -77,15 +85,17 @@ class Command(JsonCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Store the feed; a name is there once."""
-        usual = OFFERS_EVERY if options["offers"] else BILLS_EVERY if options["bucket"] else PRICES_EVERY
-        every = options["every"] or usual
+        every = options["every"] or self._usual(options)
         if not options["regions"] or every < MINUTES_AT_LEAST:
             raise CommandError(
                 _("Name at least one region, and at least one minute between two questions."), returncode=2
             )
-        if options["offers"] and options["bucket"]:
-            raise CommandError(_("A feed is of one kind: leave --bucket or --offers out."), returncode=2)
-        make = self._offers if options["offers"] else self._bills if options["bucket"] else self._prices
+        if sum(bool(options[name]) for name in ("offers", "bucket", "commitments")) > 1:
+            raise CommandError(
+                _("A feed is of one kind: name one of --bucket, --offers and --commitments."), returncode=2
+            )
+        make = self._bills if options["bucket"] else self._offers if options["offers"] else self._prices
+        make = self._commitments if options["commitments"] else make
         try:
             with transaction.atomic():
                 feed = make(options, timedelta(minutes=every))
@@ -101,6 +111,22 @@ class Command(JsonCommand):
             self.stdout.write(
                 _("Feed %(name)s added; check its rights with check_permissions.") % {"name": feed.name}
             )
+
+    @staticmethod
+    def _usual(options: dict[str, Any]) -> int:
+        if options["offers"] or options["commitments"]:
+            return COMMITMENTS_EVERY
+        return BILLS_EVERY if options["bucket"] else PRICES_EVERY
+
+    def _commitments(self, options: dict[str, Any], interval: timedelta) -> Feed:
+        return commitment_feed_create(
+            name=options["name"],
+            regions=options["regions"],
+            interval=interval,
+            role_arn=options["role"],
+            external_id=options["external_id"],
+            account=options["account"],
+        )
 
     def _prices(self, options: dict[str, Any], interval: timedelta) -> Feed:
         return feed_create(

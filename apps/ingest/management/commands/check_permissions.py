@@ -16,6 +16,7 @@ from apps.ingest.services.bill_feeds import access_of, place_of
 from finops.providers.aws.bill_bucket import BillPlace
 from finops.providers.aws.bill_permissions import check_bills
 from finops.providers.aws.bill_setup import HOME_REGION, read_policy
+from finops.providers.aws.commitment_permissions import check_commitments, commitment_policy
 from finops.providers.aws.permissions import Finding, check, policy
 from finops.providers.aws.session import Access
 from finops.providers.base import PermanentError
@@ -39,6 +40,7 @@ class Command(JsonCommand):
         parser.add_argument("--external-id", default="", help=_("external id that the role asks for"))
         parser.add_argument("--bucket", default="", help=_("bucket of bills instead of prices"))
         parser.add_argument("--prefix", default="", help=_("prefix of the exports in the bucket"))
+        parser.add_argument("--commitments", action="store_true", help=_("own commitments instead of prices"))
         parser.add_argument(
             "--pay", action="store_true", help=_("try Cost Explorer too: one request, which costs money")
         )
@@ -51,14 +53,20 @@ class Command(JsonCommand):
             self.stdout.write(json.dumps(self._policy(regions, options), indent=2))
             return
         asked = [] if options["bucket"] else self._questions(regions, options)
+        owned = self._owned(asked if regions else None, options)
+        asked = [] if regions and options["commitments"] else asked
         bills = self._bills(regions, options)
-        if not asked and not bills:
+        if not asked and not bills and not owned:
             raise CommandError(
                 _("No feed of AWS is set up: name --regions, and --role where one is taken."), returncode=2
             )
         account, findings = "", []
         for access, places in asked:
             who, found = check(access, regions=places)
+            account = account or who
+            findings += found
+        for access, places in owned:
+            who, found = check_commitments(access, regions=places)
             account = account or who
             findings += found
         paid = 0
@@ -90,9 +98,21 @@ class Command(JsonCommand):
         feeds = Feed.objects.filter(provider="aws", kind=FeedKind.SPOT_PRICES).exclude(state=FeedState.OFF)
         return [(Access(feed.credentials, feed.external_id, endpoint), feed.regions) for feed in feeds]
 
+    def _owned(
+        self, named: list[tuple[Access, list[str]]] | None, options: dict[str, Any]
+    ) -> list[tuple[Access, list[str]]]:
+        """Whom to ask about own commitments: what was named, else the feeds."""
+        if named is not None:
+            return named if options["commitments"] else []
+        endpoint = settings.AWS_ENDPOINT_URL
+        feeds = Feed.objects.filter(provider="aws", kind=FeedKind.COMMITMENTS).exclude(state=FeedState.OFF)
+        return [(Access(feed.credentials, feed.external_id, endpoint), feed.regions) for feed in feeds]
+
     def _policy(self, regions: list[str], options: dict[str, Any]) -> dict[str, Any]:
         if options["bucket"] and not options["role"]:
             return read_policy(options["bucket"], options["prefix"].strip("/"))
+        if options["commitments"] and not options["role"]:
+            return commitment_policy(regions=regions)
         return policy(regions=regions, take_role=options["role"])
 
     def _bills(self, regions: list[str], options: dict[str, Any]) -> list[tuple[Access, BillPlace]]:

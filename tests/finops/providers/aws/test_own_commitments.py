@@ -13,6 +13,7 @@ from tenacity import wait_none
 
 from finops.frames.commitments import CommitmentKind, PlanKind
 from finops.frames.owned import Owned, plan_of, reserved_of
+from finops.providers.aws.commitment_permissions import PLANS, RESERVED, check_commitments, commitment_policy
 from finops.providers.aws.owned_commitments import owned_of, plan_pages
 from finops.providers.aws.owned_live import open_account
 from finops.providers.aws.session import Access
@@ -206,3 +207,29 @@ def test_an_amount_of_another_kind_is_no_plan_of_compute() -> None:
     ((_row, one),) = read(row, key="savingsPlans").rows
     assert isinstance(one, Owned)
     assert plan_of(one) is None
+
+
+def test_the_policy_narrows_the_call_that_has_regions() -> None:
+    reserved, plans = commitment_policy(regions=["us-east-1"])["Statement"]
+    assert (reserved["Action"], plans["Action"]) == ([RESERVED], [PLANS])
+    assert reserved["Condition"] == {"StringEquals": {"aws:RequestedRegion": ["us-east-1"]}}
+    assert "Condition" not in plans
+    assert "Condition" not in commitment_policy()["Statement"][0]
+
+
+def test_rights_are_asked_without_changing_anything(aws: RecordedAws) -> None:
+    aws.answer("DescribeReservedInstances", "faulty_dry_run.xml", "faulty_denied.xml")
+    account, found = check_commitments(Access(endpoint_url=aws.url), regions=["us-east-1", "eu-west-1"])
+    assert account == "111122223333"
+    assert [(f.action, f.region, f.verdict, bool(f.dark)) for f in found] == [
+        (RESERVED, "us-east-1", "allowed", False),
+        (RESERVED, "eu-west-1", "denied", True),
+        (PLANS, "us-east-1", "allowed", False),
+    ]
+    assert [r["DryRun"] for r in aws.asked("DescribeReservedInstances")] == ["true", "true"]
+
+
+def test_rights_are_unknown_where_nobody_answers(aws: RecordedAws) -> None:
+    aws.answer("GetCallerIdentity", "faulty_sts_expired.xml")
+    account, found = check_commitments(Access(endpoint_url=aws.url), regions=["us-east-1"])
+    assert (account, [f.verdict for f in found]) == ("", ["unknown", "unknown"])
