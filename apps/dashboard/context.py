@@ -12,6 +12,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from apps.dashboard.freshness import data_age
+from apps.recommendations.selectors.inbox import waiting_count
 
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "offpeak_theme"
@@ -29,9 +30,11 @@ class NavItem(NamedTuple):
 NAV: tuple[tuple[NavItem, ...], ...] = (
     (
         NavItem("overview", "overview", _("Overview")),
+        NavItem("recommendations", "recommendations", _("Recommendations")),
         NavItem("spend", "spend", _("Spend")),
         NavItem("market", "market", _("Market")),
         NavItem("run", "run", _("Run")),
+        NavItem("deals", "deals", _("Deals")),
     ),
     (NavItem("data", "data", _("Data")),),
     (NavItem("settings", "settings", _("Settings")),),
@@ -77,10 +80,17 @@ def theme_of(request: HttpRequest) -> str:
     return saved if saved in THEMES else "auto"
 
 
+def waiting_of(request: HttpRequest) -> dict[str, int]:
+    """What waits for a person, by entry of the navigation."""
+    organisation = getattr(request, "organisation", None)
+    return {} if organisation is None else {"recommendations": waiting_count(organisation)}
+
+
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Context processor of the page frame; what costs a query is lazy."""
     return {
         "nav": NAV,
+        "waiting": SimpleLazyObject(lambda: waiting_of(request)),
         "theme": theme_of(request),
         "viewer": viewer_of(request),
         "data_age": SimpleLazyObject(lambda: data_age(request)),

@@ -7,9 +7,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 PATHS: dict[str, str] = {
     "overview": '<path d="M2 7.5 8 2.5l6 5"/><path d="M3.75 6.25V13.5h8.5V6.25"/>',
+    "recommendations": '<path d="M2.5 4.5 4 6l2.5-3M2.5 11 4 12.5l2.5-3"/><path d="M9 4.75h5M9 11.25h5"/>',
     "market": '<path d="M1.75 11.5 5.5 7.5l2.75 2.5 6-6"/><path d="M10.75 4h3.5v3.5"/>',
     "spend": '<path d="M2 14h12"/><path d="M4 11.5V8M8 11.5v-8M12 11.5V6"/>',
     "run": '<circle cx="8" cy="8" r="6.25"/><path d="M8 4.5V8l2.25 1.75"/>',
+    "deals": '<path d="M8.5 2H14v5.5L7.5 14 2 8.5z"/><circle cx="11" cy="5" r="1"/>',
     "data": '<path d="M2 3.5h12M2 8h12M2 12.5h12"/><path d="M5 2v3M11 6.5v3M5 11v3"/>',
     "settings": '<path d="M2 5h6.5M12 5h2M2 11h2M7.5 11H14"/><circle cx="10.25" cy="5" r="1.75"/>'
     '<circle cx="5.75" cy="11" r="1.75"/>',

@@ -1,6 +1,7 @@
 """Pages."""
 
 from django.urls import URLPattern, path
+from django.views.generic import RedirectView
 
 from apps.dashboard.views import (
     allocation,
@@ -8,12 +9,14 @@ from apps.dashboard.views import (
     bill_changes,
     bill_tables,
     budgets,
+    commitments,
     connect,
     data,
     focus,
     home,
     market,
     overview,
+    recommendations,
     run,
     settings,
     spend,
@@ -25,6 +28,12 @@ app_name = "dashboard"
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
     path("overview/", overview.overview_page, name="overview"),
+    path("recommendations/", recommendations.inbox_page, name="recommendations"),
+    path("recommendations/decide/", recommendations.decide, name="recommendations-decide"),
+    path("recommendations/<int:recommendation_id>/", recommendations.one_page, name="recommendation"),
+    path(
+        "recommendations/<int:recommendation_id>/owner/", recommendations.owner, name="recommendation-owner"
+    ),
     path("spend/budgets/", budgets.budgets_page, name="budgets"),
     path("spend/budgets/keep/", budgets.budget_keep, name="budget-keep"),
     path("spend/budgets/<int:budget_id>/remove/", budgets.budget_drop, name="budget-remove"),
@@ -48,6 +57,10 @@ urlpatterns: list[URLPattern] = [
     path("run/", run.run_page, name="run"),
     path("run/workloads/", workloads.workload_keep, name="workload-keep"),
     path("run/workloads/<int:workload_id>/remove/", workloads.workload_drop, name="workload-remove"),
+    path("deals/", RedirectView.as_view(pattern_name="dashboard:commitments"), name="deals"),
+    path("deals/commitments/", commitments.commitments_page, name="commitments"),
+    path("deals/commitments/file/", commitments.commitments_file, name="commitments-file"),
+    path("deals/commitments/feeds/", commitments.commitment_feed_add, name="commitment-feed-add"),
     path("data/", data.data_page, name="data"),
     path("data/runs/", data.runs_region, name="data-runs"),
     path("data/runs/<int:run_id>/", data.run_detail, name="data-run"),

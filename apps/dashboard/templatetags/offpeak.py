@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -31,6 +31,12 @@ def _lang() -> str:
 def icon(name: str) -> SafeString:
     """One of our icons, inline."""
     return svg_icon(name)
+
+
+@register.filter
+def at(values: Mapping[str, Any], key: str) -> Any:
+    """The value under a key, None without one or without values."""
+    return values.get(key) if values else None
 
 
 @register.filter

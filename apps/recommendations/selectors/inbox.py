@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Count, Prefetch, QuerySet, Sum
 
 from apps.accounts.models import Organisation
 from apps.recommendations.models import (
@@ -81,3 +82,14 @@ def cited_by_recommendations() -> set[int]:
         snapshots = found.order_by().values_list("evidence__snapshots", flat=True).distinct()
         cited.update(int(snapshot) for one in snapshots if one for snapshot in one.values())
     return cited
+
+
+def realised_sums(organisation: Organisation) -> dict[str, tuple[Decimal, Decimal, int]]:
+    """Promised, saved and the number of months whose bill is closed, by currency."""
+    rows = (
+        RealisedSaving.objects.filter(recommendation__organisation=organisation, complete=True)
+        .values("currency")
+        .annotate(promised=Sum("promised"), saved=Sum("saving"), months=Count("pk"))
+        .order_by("currency")
+    )
+    return {row["currency"]: (row["promised"], row["saved"], row["months"]) for row in rows}
