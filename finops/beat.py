@@ -37,6 +37,12 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 1800.0,
         "options": {"expires": 1790},
     },
+    # Offers are looked at hourly; a turn that finds nothing new costs four small questions.
+    "every-five-minutes-watch-deals": {
+        "task": "recommendations.deals_watch",
+        "schedule": 300.0,
+        "options": {"expires": 290},
+    },
     # Before the lake is tidied: what advice no longer cites may go with it.
     "every-day-0247-utc-forget-old-advice": {
         "task": "recommendations.advice_forget",

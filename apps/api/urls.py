@@ -19,6 +19,7 @@ from apps.api.views import (
     bills,
     budgets,
     commitments,
+    deals,
     document,
     focus,
     ingest,
@@ -122,6 +123,17 @@ workloads_urls = [
         name="workload-occurrences",
     ),
 ]
+deals_urls = [
+    path("deals", deals.Deals.as_view(), name="deals"),
+    path("deals/offers/<id:offer_id>", deals.OneOffer.as_view(), name="deal-offer"),
+    path("deals/history", deals.DealHistory.as_view(), name="deal-history"),
+    path("deals/claim", deals.DealClaim.as_view(), name="deal-claim"),
+    path("deals/sales", deals.Sales.as_view(), name="deal-sales"),
+    path("deals/rules", deals.DealRules.as_view(), name="deal-rules"),
+    path("deals/rules/<id:rule_id>", deals.OneDealRule.as_view(), name="deal-rule"),
+    path("deals/alerts", deals.DealAlerts.as_view(), name="deal-alerts"),
+    path("deals/alerts/<id:alert_id>/seen", deals.SeenDealAlert.as_view(), name="deal-alert-seen"),
+]
 commitments_urls = [
     path("commitments", commitments.Commitments.as_view(), name="commitments"),
     path("commitments/hours", commitments.CommitmentHours.as_view(), name="commitment-hours"),
@@ -145,6 +157,7 @@ urlpatterns: list[URLPattern] = [
     *recommendations_urls,
     *workloads_urls,
     *commitments_urls,
+    *deals_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^.*$", csrf_exempt(login_not_required(missing)), name="missing"),

@@ -37,6 +37,21 @@ _REFUSALS: dict[str, Callable[[], str]] = {
         "The Spot price of %(type)s is known for %(share_pct)s %% of this period only."
     ),
     "no listed price": lambda: _("No price list has it for this use in %(region)s."),
+    "not told": lambda: _("Neither the bill nor the provider's interface tells this: %(what)s."),
+    "convertible": lambda: _("It is convertible: only standard reservations may be sold."),
+    "unknown class": lambda: _("Its class is not known: only standard reservations may be sold."),
+    "already listed": lambda: _("It is listed for sale already."),
+    "not paid yet": lambda: _("It is not paid yet."),
+    "not active": lambda: _("It is %(state)s, not active."),
+    "younger than the minimum hold": lambda: _("It must be held for %(days)s days before it may be sold."),
+    "less than one month left": lambda: _("Less than %(months)s month of its term is left."),
+    "bought at a discount": lambda: _("Reservations bought at a discount may not be sold."),
+    "region without resale": lambda: _("In %(region)s nothing may be sold."),
+    "opt-in region": lambda: _("In opt-in regions such as %(region)s nothing may be sold."),
+    "seller barred": lambda: _("Customers of %(entity)s may not sell."),
+    "bank outside": lambda: _("The seller needs a bank account in %(country)s."),
+    "no market": lambda: _("%(provider)s has no market for resale."),
+    "hourly charge unknown": lambda: _("Its hourly charge is not known."),
     "left aside": lambda: _("Not asked for: %(what)s."),
 }
 
@@ -46,8 +61,20 @@ _RIVALS: dict[str, Callable[[], str]] = {
     "spot": lambda: _("Spot"),
     "new-1y": lambda: _("New, 1 year"),
     "new-3y": lambda: _("New, 3 years"),
+    "second-hand": lambda: _("Second-hand"),
     "savings-plan-1y": lambda: _("Savings plan, 1 year"),
     "savings-plan-3y": lambda: _("Savings plan, 3 years"),
+}
+
+
+_FIELDS: dict[str, Callable[[], str]] = {
+    "end": lambda: _("end of the term"),
+    "start": lambda: _("start of the term"),
+    "instance_type": lambda: _("instance type"),
+    "region": lambda: _("region"),
+    "platform": lambda: _("platform"),
+    "count": lambda: _("quantity"),
+    "currency": lambda: _("currency"),
 }
 
 
@@ -58,7 +85,10 @@ def rival_words(name: str) -> str:
 
 def refusal_sentence(refusal: Refusal) -> str:
     """The sentence of a refusal; KeyError for a code without one."""
-    return _REFUSALS[refusal.code]() % dict(refusal.values)
+    values = dict(refusal.values)
+    if refusal.code == "not told":
+        values["what"] = _FIELDS[values["what"]]()
+    return _REFUSALS[refusal.code]() % values
 
 
 def pick_sentence(pick: Pick) -> str:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.recommendations.services.commitments_alerts import commitments_alert_all
+from apps.recommendations.services.deal_watch import deals_watch_all
 from apps.recommendations.services.inbox_clock import inbox_tick
 from apps.recommendations.services.launch_rows import launch_rows_all
 from apps.recommendations.services.realised import realised_all
@@ -21,6 +22,14 @@ def recommendations_advice_forget() -> None:
     """Delete advice older than ADVICE_KEEP_DAYS that nothing cites."""
     gone = advice_forget(now=timezone.now(), keep_days=settings.ADVICE_KEEP_DAYS)
     log.info("advice_forgotten", rows=gone, keep_days=settings.ADVICE_KEEP_DAYS)
+
+
+@shared_task(name="recommendations.deals_watch")
+def recommendations_deals_watch() -> None:
+    """Judge offers by the rules that watch them; the same offers, bills and prices cost a look."""
+    raised = deals_watch_all(now=timezone.now())
+    if raised:
+        log.info("deal_alerts_raised", alerts=raised)
 
 
 @shared_task(name="recommendations.inbox_tick")

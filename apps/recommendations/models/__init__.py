@@ -1,6 +1,7 @@
 """Advice that was given, and recommendations with what people made of them."""
 
 from apps.recommendations.models.advice import Advice
+from apps.recommendations.models.deals import DealAlert, DealRule
 from apps.recommendations.models.recommendation import (
     Effort,
     EventAction,
@@ -14,6 +15,8 @@ from apps.recommendations.models.recommendation import (
 
 __all__ = [
     "Advice",
+    "DealAlert",
+    "DealRule",
     "Effort",
     "EventAction",
     "InboxLook",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -103,8 +103,11 @@ def gather(
     organisation: Organisation | None = None,
     provider: str = "aws",
     snapshots: Mapping[str, int] | None = None,
+    also: Collection[OfferKey] = (),
 ) -> Gathered:
-    """Use, prices, offers and rivals at `at`. Raises WorkloadError (field, message)."""
+    """Use, prices, offers and rivals at `at`; rivals also for keys of which nothing is used (`also`). Raises
+    WorkloadError (field, message).
+    """
     moment = (at or timezone.now()).astimezone(UTC)
     if not 2 <= lookback_days <= LONGEST_LOOKBACK:
         raise WorkloadError("lookback_days", _("Out of range: %(value)s") % {"value": lookback_days})
@@ -114,12 +117,14 @@ def gather(
     use = use_after_all(organisation=organisation, at=moment, lookback_days=lookback_days, snapshots=chosen)
     sizes, prices = size_table(provider), ListPrices(moment)
     used = [one.key for one in use.coverage.demand.uses]
-    for key in used:
+    for key in (*used, *also):
         prices(key)
     market = on_offer(used=used, sizes=sizes, at=moment, provider=provider)
+    listed = on_offer(used=also, sizes=sizes, at=moment, provider=provider) if also else None
     book = PoolBook(use.coverage, prices, sizes)
     spot = spot_means(used=used, start=start, end=end, snapshots=chosen, currency=prices.currency)
-    rivals = Rivals(book, market.offers, spot, prices.currency)
+    known = (*market.offers, *(listed.offers if listed else ()))
+    rivals = Rivals(book, known, spot, prices.currency)
     desk = Desk(book, moment, prices.currency, rivals)
     return Gathered(desk, use, market, rivals, prices, chosen, lookback_days)
 
@@ -224,6 +229,7 @@ def _document(
             "from": iso(demand.start),
             "to": iso(demand.end),
             "known_hours": desk.book.known_hours,
+            "grain_hours": use.grain_hours,
             "free_tier_hours": rounded(use.free_hours),
             "not_judged": [{"lines": name, "hours": rounded(hours)} for name, hours in use.unread.items()],
         },

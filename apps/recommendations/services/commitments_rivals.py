@@ -8,7 +8,7 @@ pool, weighted by its use; known for at least half of the period or not known.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -75,6 +75,17 @@ class Rivals:
             self._pools[place] = found
         return found
 
+    def for_key(self, key: OfferKey) -> list[Known]:
+        """New terms and plans for what a commitment of this key applies to, whatever use there is."""
+        own = self._book.pool(key)
+        candidates = [
+            (offer, float(self._book.units(offer.key)))
+            for other, offers in self._new.items()
+            if self._book.pool(other) == replace(own, zone="")
+            for offer in offers
+        ]
+        return self._cheapest(candidates, key.region)
+
     def _measured(self, use: PoolUse) -> Known:
         """Spot for the same types, weighted by use."""
         total, weight, zones = 0.0, 0.0, []
@@ -105,6 +116,9 @@ class Rivals:
             if (units := self._units_for(key, use)) is not None
             for offer in offers
         ]
+        return self._cheapest(candidates, use.pool.region)
+
+    def _cheapest(self, candidates: Sequence[tuple[Offer, float]], region: str) -> list[Known]:
         found = []
         for name, kind, months in LISTED:
             prices = [
@@ -116,7 +130,7 @@ class Rivals:
                 price, detail = min(prices)
                 found.append(Known(name, price, detail))
             else:
-                reason = refuse("no listed price", what=name, region=use.pool.region)
+                reason = refuse("no listed price", what=name, region=region)
                 found.append(Known(name, None, reason=reason))
         return found
 

@@ -59,6 +59,15 @@ class PoolBook:
         """Known hours behind every pool."""
         return int(self._hours.size)
 
+    @property
+    def hours(self) -> np.ndarray:
+        """Places of the known hours in the range of the demand, oldest first."""
+        return self._hours
+
+    def pool(self, key: OfferKey) -> Pool:
+        """The pool that an offer of this key draws on, whether there is use or not."""
+        return pool_of(key, self._sizes)
+
     def find(self, key: OfferKey) -> PoolUse | Refusal:
         """The use that an offer of this key draws on, or why there is none."""
         pool = pool_of(key, self._sizes)
