@@ -22,3 +22,5 @@ SPEND_TABS: tuple[Tab, ...] = (
     Tab("spend-changes", _("Changes")),
     Tab("spend-tags", _("Tags")),
 )
+
+DEALS_TABS: tuple[Tab, ...] = (Tab("commitments", _("Commitments")),)

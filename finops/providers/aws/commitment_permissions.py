@@ -1,7 +1,7 @@
 """The rights that a look at own commitments needs, as an IAM policy, and whether AWS grants them.
 
 Two reading calls. `DescribeReservedInstances` is asked with DryRun; savings plans know no DryRun, so one row
-is asked for, which costs nothing and is not kept. The savings plans service is one for all regions: a limit by
+is asked for, which costs nothing and is not kept. Savings plans are one service for all regions: a limit by
 region would lock it out, so only the EC2 call is narrowed.
 """
 
