@@ -72,6 +72,38 @@ SENTENCES = (
         "The credentials belong to account %(account)s, the feed is set up for %(other)s: correct"
         " one of them."
     ),
+    gettext_noop("The worker ended before it ordered."),
+    gettext_noop("The worker ended while it ordered: the order may have been carried out."),
+    gettext_noop("It was not carried out in time."),
+    gettext_noop("The payment failed: the reservations are void. Nothing was bought."),
+    gettext_noop("The order had no clear answer; its reservations were found."),
+    gettext_noop("No reservation came of the order in %(count)s looks. Nothing was bought."),
+    gettext_noop(
+        "%(count)s reserved instances of this kind are new, %(wanted)s were ordered (%(name)s): say which"
+        " came of this order."
+    ),
+    gettext_noop("Purchase %(found)s of the same was carried out after all. Nothing was bought again."),
+    gettext_noop("Buying is switched off for account %(account)s. Nothing was bought."),
+    gettext_noop(
+        "Only %(count)s of %(wanted)s approvals stand: somebody who approved has lost the role or left."
+        " Nothing was bought."
+    ),
+    gettext_noop("The offer is gone. Nothing was bought."),
+    gettext_noop("Only %(count)s of %(wanted)s are still on offer. Nothing was bought."),
+    gettext_noop("The order costs %(found)s %(name)s now, above the limit of %(most)s. Nothing was bought."),
+    gettext_noop("The offer is not what was approved any more. Nothing was bought."),
+    gettext_noop("The offer's remaining term is shorter than what was approved. Nothing was bought."),
+    gettext_noop(
+        "The account's role may not buy: ec2:PurchaseReservedInstancesOffering is not allowed to it."
+        " Nothing was bought."
+    ),
+    gettext_noop(
+        "The credentials belong to account %(account)s, the purchase is for %(other)s: nothing was bought."
+    ),
+    gettext_noop("The order was sent and no clear answer came (%(detail)s): it may have been carried out."),
+    gettext_noop("AWS answered the order without naming a reservation."),
+    gettext_noop("ordering in %(region)s"),
+    gettext_noop("trying an order in %(region)s"),
     gettext_noop("reading the zones of %(region)s"),
     gettext_noop("reading Spot prices of %(region)s, page %(page)s"),
     gettext_noop("AWS repeats a page token in %(region)s (page %(page)s): stopped."),

@@ -6,13 +6,17 @@ import structlog
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from apps.recommendations.services.commitments_alerts import commitments_alert_all
 from apps.recommendations.services.deal_watch import deals_watch_all
 from apps.recommendations.services.inbox_clock import inbox_tick
 from apps.recommendations.services.launch_rows import launch_rows_all
+from apps.recommendations.services.purchase_clock import purchases_tick
+from apps.recommendations.services.purchasing import purchase_run
 from apps.recommendations.services.realised import realised_all
 from apps.recommendations.services.retention import advice_forget
+from finops.providers.base import TransientError
 
 log = structlog.get_logger(__name__)
 
@@ -22,14 +26,6 @@ def recommendations_advice_forget() -> None:
     """Delete advice older than ADVICE_KEEP_DAYS that nothing cites."""
     gone = advice_forget(now=timezone.now(), keep_days=settings.ADVICE_KEEP_DAYS)
     log.info("advice_forgotten", rows=gone, keep_days=settings.ADVICE_KEEP_DAYS)
-
-
-@shared_task(name="recommendations.deals_watch")
-def recommendations_deals_watch() -> None:
-    """Judge offers by the rules that watch them; the same offers, bills and prices cost a look."""
-    raised = deals_watch_all(now=timezone.now())
-    if raised:
-        log.info("deal_alerts_raised", alerts=raised)
 
 
 @shared_task(name="recommendations.inbox_tick")
@@ -62,3 +58,39 @@ def recommendations_commitments_alert() -> None:
     raised = commitments_alert_all(now=timezone.now())
     if raised:
         log.info("commitment_alerts_raised", new=raised)
+
+
+@shared_task(name="recommendations.purchase_run")
+def recommendations_purchase_run(purchase_id: int) -> None:
+    """Carry out one approved purchase; a second hand-out finds it taken and does nothing."""
+    try:
+        state = purchase_run(purchase_id=purchase_id, now=timezone.now())
+    except TransientError as error:
+        # It is approved still: the clock tries again.
+        log.warning("purchase_waits", purchase=purchase_id, error=str(error))
+        return
+    log.info("purchase_ran", purchase=purchase_id, state=state)
+
+
+def recommendations_purchase_hand_out(purchase_id: int) -> None:
+    """Give an approved purchase to a worker; with the broker out of reach the clock finds it."""
+    try:
+        recommendations_purchase_run.delay(purchase_id)
+    except OperationalError as error:
+        log.warning("purchase_not_handed_out", purchase=purchase_id, error=str(error))
+
+
+@shared_task(name="recommendations.purchases_tick")
+def recommendations_purchases_tick() -> None:
+    """Look up open outcomes, end what is late, carry out what waits."""
+    changed = purchases_tick(now=timezone.now())
+    if changed:
+        log.info("purchases_ticked", changed=changed)
+
+
+@shared_task(name="recommendations.deals_watch")
+def recommendations_deals_watch() -> None:
+    """Judge offers by the rules that watch them; the same offers, bills and prices cost a look."""
+    raised = deals_watch_all(now=timezone.now())
+    if raised:
+        log.info("deal_alerts_raised", alerts=raised)

@@ -112,6 +112,8 @@ LAKE_THREADS = env.int("LAKE_THREADS", default=2)
 # Folders below which an operator may name a path for import; uploads go to OFFPEAK_HOME/uploads.
 IMPORT_ROOTS: list[str] = env.list("IMPORT_ROOTS", default=[])
 UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", default=512 * 1024 * 1024)
+# Cells of a bill that no column of the lake takes stay with their line.
+BILL_KEEP_SOURCE_COLUMNS = env.bool("BILL_KEEP_SOURCE_COLUMNS", default=True)
 BILL_OBJECT_MAX_BYTES = env.int("BILL_OBJECT_MAX_BYTES", default=8 * 1024**3)
 BILL_DELIVERY_MAX_BYTES = env.int("BILL_DELIVERY_MAX_BYTES", default=64 * 1024**3)
 AWS_ENDPOINT_URL = env.str("OFFPEAK_AWS_ENDPOINT_URL", default="")
@@ -165,6 +167,10 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_PUBLIC": True,
 }
+# "<amount> <currency>": what a purchase commits above it, or in another currency, takes two approvals.
+PURCHASE_SECOND_APPROVAL_ABOVE = env.str("PURCHASE_SECOND_APPROVAL_ABOVE", default="1000 USD")
+# Days after which a purchase that was not carried out no longer may be.
+PURCHASE_VALID_DAYS = env.int("PURCHASE_VALID_DAYS", default=7)
 # Days before the end of a commitment at which an alert is raised.
 COMMITMENT_ALERT_DAYS = [int(days) for days in env.list("COMMITMENT_ALERT_DAYS", default=["90", "30", "7"])]
 # Days that given advice is kept as evidence; 0 keeps it for ever.

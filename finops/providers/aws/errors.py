@@ -21,6 +21,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
     TokenRetrievalError,
 )
+from botocore.exceptions import ConnectionError as BotoConnectionError
 from botocore.parsers import ResponseParserError
 
 from finops.providers.base import PermanentError, TransientError
@@ -94,7 +95,13 @@ def translated(doing: str) -> Iterator[None]:
             f"No usable AWS credentials while {doing}. Give the service a role (instance profile, task role, "
             "environment) or name a role in the feed, then run check_permissions."
         ) from error
-    except (HTTPClientError, ConnectionClosedError, IncompleteReadError, ResponseParserError) as error:
+    except (
+        BotoConnectionError,
+        HTTPClientError,
+        ConnectionClosedError,
+        IncompleteReadError,
+        ResponseParserError,
+    ) as error:
         raise TransientError(
             f"AWS could not be reached or its answer was cut short while {doing}: {_text(error)}."
         ) from error
