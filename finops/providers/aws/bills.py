@@ -189,9 +189,9 @@ def _service_sql(code: str, part: int) -> str:
 def _accounts(given: Given) -> dict[str, str]:
     issuer = f"coalesce({given.text('bill/InvoicingEntity')}, {given.text('lineItem/LegalEntity')})"
     return {
-        "billing_account_id": given.text("bill/PayerAccountId"),
+        "billing_account_id": _account(given, "bill/PayerAccountId"),
         "billing_account_name": given.text("bill/PayerAccountName"),
-        "sub_account_id": given.text("lineItem/UsageAccountId"),
+        "sub_account_id": _account(given, "lineItem/UsageAccountId"),
         "sub_account_name": given.text("lineItem/UsageAccountName"),
         "billing_currency": given.text("lineItem/CurrencyCode"),
         "billing_period_start": given.instant("bill/BillingPeriodStartDate"),
@@ -203,6 +203,16 @@ def _accounts(given: Given) -> dict[str, str]:
         "x_provider": "'aws'",
         "x_billing_entity": given.text("bill/BillingEntity"),
     }
+
+
+def _account(given: Given, column: str) -> str:
+    """An account's number as text. What a spreadsheet has rounded (1.23E+11) is no account any more."""
+    text = given.text(column)
+    if text == "NULL":
+        return text
+    reason = quote("an account that a spreadsheet has rounded: ") + f" || {text}"
+    given.refuse_where(f"contains({text}, 'E+') OR contains({text}, 'e+')", column, reason)
+    return f"CASE WHEN ends_with({text}, '.0') THEN left({text}, length({text}) - 2) ELSE {text} END"
 
 
 def _charge(given: Given) -> dict[str, str]:

@@ -308,9 +308,22 @@ def decimal_of(text: str) -> str:
 
 
 def instant_of(text: str) -> str:
-    """Text to a moment; a date alone is its midnight in UTC, a leap second the second after it."""
+    """Text to a moment; a date alone is its midnight in UTC, a leap second the second after it.
+
+    A year of four digits comes first, with a separator or in the compact form `20260301T000000Z`: DuckDB
+    would also take `infinity`, `epoch` and the year 99999.
+    """
     leap = f"TRY_CAST(replace({text}, ':59:60', ':59:59') AS {ZONED}) + INTERVAL 1 SECOND"
-    return f"coalesce(TRY_CAST({text} AS {ZONED}), CASE WHEN contains({text}, ':59:60') THEN {leap} END)"
+    compact = (
+        f"CASE WHEN regexp_full_match({text}, '[0-9]{{8}}(T[0-9]{{6}}([.][0-9]+)?Z?)?') THEN "
+        f"coalesce(TRY_STRPTIME(left({text}, 15), '%Y%m%dT%H%M%S'), TRY_STRPTIME({text}, '%Y%m%d')) "
+        "AT TIME ZONE 'UTC' END"
+    )
+    return (
+        f"CASE WHEN substr(ltrim({text}), 5, 1) IN ('-', '/') THEN coalesce(TRY_CAST({text} AS {ZONED}), "
+        f"CASE WHEN contains({text}, ':59:60') THEN {leap} END) WHEN length({text}) BETWEEN 8 AND 26 "
+        f"THEN {compact} END"
+    )
 
 
 def rounded_sql(text: str) -> str:

@@ -122,7 +122,7 @@ def open_bill_file(path: Path, folder: Path, limits: ArchiveLimits | None = None
     opener, compression = _opener(head)
     try:
         start = _start(path, opener)
-        encoding, mark = encoding_of(start)
+        encoding, mark = _encoding(start)
         if compression == "unpack" or encoding != "utf-8":
             path, compression = _unpacked(path, opener, folder, limits), "none"
             mark = 0
@@ -135,6 +135,16 @@ def open_bill_file(path: Path, folder: Path, limits: ArchiveLimits | None = None
     text = start[mark:] if encoding == "utf-8" else start[mark:].decode(encoding, "ignore").encode()
     delimiter, headers = _header(text)
     return BillFile(path, headers, "csv", delimiter, (), compression)
+
+
+def _encoding(start: bytes) -> tuple[str, int]:
+    """As `encoding_of`; what is no text is said to be no bill."""
+    if start[257:262] == b"ustar":
+        raise UnreadableError("a tar archive: unpack it, and give its files or their folder")
+    try:
+        return encoding_of(start)
+    except UnreadableError as error:
+        raise UnreadableError("no bill: binary content") from error
 
 
 def _magic(path: Path) -> bytes:
