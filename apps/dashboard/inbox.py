@@ -33,9 +33,9 @@ LATE = timedelta(hours=26)
 State = RecommendationState
 
 
-def figures(organisation: Organisation, found: Standing) -> list[dict[str, str]]:
+def figures(organisation: Organisation, found: Standing, now: datetime) -> list[dict[str, str]]:
     """The strip of key figures: what waits, what was accepted, what bills measured."""
-    held = recommendation_list(organisation).filter(state__in=HOLDING)
+    held = recommendation_list(organisation).filter(state__in=HOLDING, claim_end__gt=now)
     promised: dict[str, Decimal] = {}
     for row in held:
         promised[row.currency] = promised.get(row.currency, Decimal(0)) + row.monthly_saving
@@ -148,8 +148,8 @@ def closed_months(rows: Sequence[RealisedSaving]) -> dict[str, Any] | None:
         return None
     return {
         "months": len(closed),
-        "promised": fmt.number(sum((row.promised for row in closed), Decimal(0)), 2),
-        "saved": fmt.number(sum((row.saving or Decimal(0) for row in closed), Decimal(0)), 2, sign=True),
+        "promised": fmt.money(sum((row.promised for row in closed), Decimal(0)), closed[0].currency),
+        "saved": fmt.money(sum((row.saving or Decimal(0) for row in closed), Decimal(0)), closed[0].currency),
     }
 
 

@@ -124,7 +124,7 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
         "heading": words.heading(found, len(waiting), ever),
         "lead": words.lead(found),
         "method": words.method_note(found.totals),
-        "kpis": inbox.figures(organisation, found),
+        "kpis": inbox.figures(organisation, found, now),
         "cards": words.cards(
             [card_of(row, found) for row in page], inbox.titles_of(organisation, page, found)
         ),

@@ -154,7 +154,7 @@ def test_one_in_full(sign_in: SignIn, ids: dict[str, int], organisation: Organis
         **month,
     )  # fmt: skip
     text = text_of(client.get(address))
-    assert "1 closed month saved +750.00; promised were 800.00" in text
+    assert "1 closed month saved $750; promised: $800" in text
     assert "The bill of this month is not there yet." in text
     assert "By engineer@example.test: now" in text
     assert "resource:Glue" in text
