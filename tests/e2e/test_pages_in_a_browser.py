@@ -15,7 +15,7 @@ Visit = Callable[..., Page]
 PAGES = ("market", "run", "data", "settings")
 BILL_PAGES = (
     "/overview/", "/spend/", "/spend/budgets/", "/spend/anomalies/", "/spend/allocation/", "/spend/changes/",
-    "/spend/tags/", "/data/bills/",
+    "/spend/tags/", "/data/bills/", "/deals/commitments/",
 )  # fmt: skip
 RUN = (
     "/run/?hours=8&types=p3.2xlarge&regions=us-east-1&regions=us-west-2&home_zone=us-east-1b"
