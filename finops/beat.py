@@ -32,6 +32,12 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 600.0,
         "options": {"expires": 590},
     },
+    # Nothing to buy and nothing open costs three queries.
+    "every-five-minutes-settle-purchases": {
+        "task": "recommendations.purchases_tick",
+        "schedule": 300.0,
+        "options": {"expires": 290},
+    },
     "every-half-hour-compute-realised-savings": {
         "task": "recommendations.realised",
         "schedule": 1800.0,
@@ -42,6 +48,12 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "recommendations.deals_watch",
         "schedule": 300.0,
         "options": {"expires": 290},
+    },
+    # Until then questions about a new bill read its lines: the same answer, later.
+    "every-minute-sum-up-new-bills": {
+        "task": "billing.spend_sums_make",
+        "schedule": 60.0,
+        "options": {"expires": 55},
     },
     # Before the lake is tidied: what advice no longer cites may go with it.
     "every-day-0247-utc-forget-old-advice": {

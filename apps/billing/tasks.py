@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from apps.accounts.models import Organisation
 from apps.billing.services import watch
+from apps.billing.services.spend_sums import spend_sums_make
 
 
 @shared_task(name="billing.bills_judge_new")
@@ -22,3 +23,9 @@ def bills_judge(organisation_id: int) -> None:
     organisation = Organisation.objects.filter(pk=organisation_id).first()
     if organisation is not None:
         watch.bills_judge(organisation=organisation, now=timezone.now())
+
+
+@shared_task(name="billing.spend_sums_make")
+def bill_sums_make() -> None:
+    """Have the sums of new bills ready for questions; a second one beside it finds the lock taken."""
+    spend_sums_make()

@@ -92,7 +92,8 @@ def drivers(
         total(after.values()) if after else None,
     )
     parts = [(key, compare(before.get(key), after.get(key))) for key in {**before, **after}]
-    parts.sort(key=lambda part: (-abs(part[1].delta), str(part[0])))
+    parts.sort(key=lambda part: str(part[0]))
+    parts.sort(key=lambda part: abs(part[1].delta), reverse=True)
     return whole, [
         Driver(key, change, EXACT.divide(change.delta, whole.delta) if whole.delta else None)
         for key, change in parts

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import Organisation, Team
 from apps.billing.models import AllocationRule, AllocationVersion, RuleKind, SplitMethod
-from finops.engine.spend import split
+from finops.engine.spend import Window, split
 from finops.engine.tag_keys import exact_keys
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _COLUMNS = {
 UNSAVED = 0
 # Of a team that a rule names; None is nobody's.
 TeamId = int | None
+# The SQL of what a line has under a key: of kind "tag" or "category".
+Cell = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,31 @@ class Allocation:
     slugs: Mapping[int, str] = field(default_factory=dict)
     version: int = 0
 
+    def splits_months(self, window: Window) -> bool:
+        """Whether a rule begins or ends within a month of the window: months do not know whose cost is."""
+        return any(
+            (
+                rule.valid_from is not None
+                and window.start < rule.valid_from < window.end
+                and rule.valid_from.day > 1
+            )
+            or (
+                rule.valid_to is not None
+                and window.start <= rule.valid_to < window.end
+                and (rule.valid_to + timedelta(days=1)).day > 1
+            )
+            for rule in self.rules
+        )
+
     @property
-    def reads_lines(self) -> bool:
-        """Whether a rule looks at what the daily sums do not keep."""
-        return any(rule.kind == RuleKind.RESOURCE for rule in self.rules)
+    def tags(self) -> set[str]:
+        """Stored tag keys that the rules look at."""
+        return {key for rule in self.rules if rule.kind == RuleKind.TAG for key in exact_keys(rule.key)}
+
+    @property
+    def categories(self) -> set[str]:
+        """Cost categories that the rules look at."""
+        return {rule.key for rule in self.rules if rule.kind == RuleKind.COST_CATEGORY}
 
     @property
     def columns(self) -> set[str]:
@@ -132,22 +155,27 @@ def allocation_of(organisation: Organisation | None) -> Allocation:
     )
 
 
-def rule_sql(allocation: Allocation, day: str, given: Parameters) -> str:
-    """The id of the first rule that matches a line, NULL for none. `day`: the expression of its day."""
+def rule_sql(allocation: Allocation, day: str, given: Parameters, cell: Cell) -> str:
+    """The id of the first rule that matches a line, NULL for none.
+
+    `day` is the expression of its day, `cell` gives that of a tag or cost category.
+    """
     if not allocation.rules:
         return "CAST(NULL AS BIGINT)"
-    cases = " ".join(f"WHEN {_matches(rule, day, given)} THEN {int(rule.id)}" for rule in allocation.rules)
+    cases = " ".join(
+        f"WHEN {_matches(rule, day, given, cell)} THEN {int(rule.id)}" for rule in allocation.rules
+    )
     return f"CAST(CASE {cases} END AS BIGINT)"
 
 
-def _matches(rule: Rule, day: str, given: Parameters) -> str:
+def _matches(rule: Rule, day: str, given: Parameters, cell: Cell) -> str:
     if rule.kind == RuleKind.RESOURCE:
         parts = [f"regexp_matches(resource_id, {given.add(rule.pattern)})"]
     elif rule.kind == RuleKind.TAG:
-        value = f"coalesce({', '.join(f'tags[{given.add(key)}]' for key in exact_keys(rule.key))})"
+        value = f"coalesce({', '.join(cell('tag', key) for key in exact_keys(rule.key))})"
         parts = [_any_value(value, rule.values, given)]
     elif rule.kind == RuleKind.COST_CATEGORY:
-        parts = [_any_value(f"x_cost_categories[{given.add(rule.key)}]", rule.values, given)]
+        parts = [_any_value(cell("category", rule.key), rule.values, given)]
     else:
         parts = [_any_value(_COLUMNS[RuleKind(rule.kind)], rule.values, given)]
     if rule.valid_from is not None:

@@ -11,9 +11,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
-from apps.billing.selectors.allocation import Allocation, allocation_of
+from apps.billing.selectors.allocation import Allocation
 from apps.billing.selectors.exchange import Rate, exchange_rates_of
-from apps.billing.selectors.kept import MOST_ROWS, found_answer, keep, key_of
+from apps.billing.selectors.kept import found_answer, keep, key_of
 from apps.billing.selectors.spend_period import Coverage
 from apps.billing.selectors.spend_question import (
     TEAM,
@@ -22,29 +22,15 @@ from apps.billing.selectors.spend_question import (
     SpendQuestion,
     SpendRefusedError,
 )
-from apps.billing.selectors.spend_reading import Reading, known_coverage, report_ids
-from apps.billing.selectors.spend_sums import amounts, rate_of, row_texts
+from apps.billing.selectors.spend_reading import Reading, known_allocation, known_coverage, report_ids
+from apps.billing.selectors.spend_sums import SpendRow, amounts, rate_of, row_texts
 from finops.engine.spend import ZERO
 from finops.lake import facts
 
 __all__ = ["SpendAnswer", "SpendError", "SpendQuestion", "SpendRefusedError", "SpendRow", "spend"]
 
-
-@dataclass(frozen=True, slots=True)
-class SpendRow:
-    """One group and period. `values` in the order of `by`: None is "no value", for a tag "not reported";
-    `cost` None: no line of the group has a value on this basis. `start` and `end` (excluded) of the period.
-    `lines_without_cost`: lines that have none."""
-
-    values: tuple[str | None, ...]
-    start: date
-    end: date
-    currency: str
-    cost: Decimal | None
-    quantity: Decimal | None
-    unit: str | None
-    lines: int
-    lines_without_cost: int
+# A longer answer is quicker read again than written down.
+KEPT_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -102,7 +88,7 @@ def spend(
     wrong question, SpendRefusedError where a currency cannot be converted.
     """
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    rules = allocation_of(organisation) if allocation is None else allocation
+    rules = known_allocation(organisation) if allocation is None else allocation
     reports = report_ids(organisation)
     check_where(question, rules)
     reading = Reading(question, found, reports, rules, organisation, with_unallocated)
@@ -117,9 +103,8 @@ def spend(
         rows = [_row_of(values) for values in raw["rows"]]
     else:
         raw = reading.document()
-        rows = [SpendRow(*values) for values in raw["rows"]]
-        # A long answer is quicker read again than written down.
-        if key and len(rows) <= MOST_ROWS:
+        rows = raw["rows"]
+        if key and len(rows) <= KEPT_ROWS:
             keep(key, {**raw, "rows": [row_texts(values) for values in raw["rows"]]})
     answer = SpendAnswer(
         question=question,

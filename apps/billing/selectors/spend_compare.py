@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from apps.accounts.models import Organisation
@@ -59,13 +59,15 @@ def spend_compare(
 ) -> SpendChange:
     """The question's period (as far as delivered) against the period before. Raises as `spend` does."""
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    asked = known_coverage(question, organisation=organisation, now=now)
-    windows = comparison(question.window, known_to=asked.known_to, against=against)
-    if windows is None:
-        return SpendChange(question, None, None, None, {}, asked)
-    both = Window(month_start(windows.before.start), next_month(windows.after.end))
+    month_before = month_start(month_start(question.start) - timedelta(days=1))
+    first = min(question.start - timedelta(days=question.window.days), month_before)
+    both = Window(month_start(first), next_month(question.end))
     with in_session(both, found, organisation=organisation):
-        after, before = (
+        asked = known_coverage(question, organisation=organisation, now=now)
+        windows = comparison(question.window, known_to=asked.known_to, against=against)
+        if windows is None:
+            return SpendChange(question, None, None, None, {}, asked)
+        after, earlier = (
             spend(
                 replace(question, start=side.start, end=side.end, granularity="", limit=0),
                 organisation=organisation,
@@ -76,10 +78,10 @@ def spend_compare(
             for side in (windows.after, windows.before)
         )
     changes = {
-        currency: drivers(_costs(before, currency), _costs(after, currency))
-        for currency in sorted({*after.totals, *before.totals})
+        currency: drivers(_costs(earlier, currency), _costs(after, currency))
+        for currency in sorted({*after.totals, *earlier.totals})
     }
-    return SpendChange(question, windows, after, before, changes, asked)
+    return SpendChange(question, windows, after, earlier, changes, asked)
 
 
 def _costs(answer: SpendAnswer, currency: str) -> dict[Values, Decimal | None]:

@@ -84,7 +84,7 @@ def spend_lines(
         if name == TEAM:
             conditions.append(_team_sql(values, rules, given, day))
         else:
-            conditions.append(condition_sql(name, values, tags, given))
+            conditions.append(condition_sql(name, values, tags, given, given.cell))
     cost = BASES[question.basis]
     where = " AND ".join(conditions)
     with connect(question.window, found, reports, BILL_LINES, _columns(cost)) as con:
@@ -123,7 +123,7 @@ def _team_sql(slugs: list[str], rules: Allocation, given: Parameters, day: str) 
         if rule.team in wanted
         or (rule.split and (not rule.shares or {team for team, _ in rule.shares} & wanted) and wanted)
     ]
-    rule = rule_sql(rules, day, given)
+    rule = rule_sql(rules, day, given, given.cell)
     parts = [f"({rule}) IN ({', '.join(str(int(number)) for number in numbers)})"] if numbers else []
     if UNALLOCATED in slugs or "" in slugs:
         parts.append(f"({rule}) IS NULL")

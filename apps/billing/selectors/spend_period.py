@@ -80,37 +80,63 @@ class Coverage:
         return not self.gaps
 
 
+@dataclass(frozen=True)
+class Held:
+    """What an organisation has of some months: all its reports, their current deliveries, the first month of
+    each, and whether every line's day lies in its month."""
+
+    reports: dict[int, BillReport]
+    current: list[Delivery]
+    first: dict[int, date]
+    days_within: bool
+
+
+def held_of(window: Window, *, organisation: Organisation | None) -> Held:
+    """Looked up for the months that the window touches."""
+    reports = {report.pk: report for report in reports_visible(organisation=organisation)}
+    months = months_of(window)
+    current = Delivery.objects.filter(report__in=reports, state=DeliveryState.CURRENT).order_by()
+    rows = current.filter(billing_period__in=months).defer("files", "columns", "by_line_item_type")
+    first = current.values("report").annotate(first=Min("billing_period"))
+    return Held(
+        reports,
+        list(rows),
+        {row["report"]: row["first"] for row in first},
+        day_sql(window, organisation=organisation) == PLAIN_DAY,
+    )
+
+
 def coverage(
     window: Window,
     *,
     organisation: Organisation | None,
     now: datetime,
     where: Mapping[str, Sequence[str]] | None = None,
+    held: Held | None = None,
 ) -> Coverage:
     """Deliveries of the window and what is missing of it at `now`.
 
     `where`: the question's alternatives by dimension; reports of other providers and payers do not count.
+    `held` where it was looked up already, for these months or more.
     """
     asked = where or {}
+    held = held or held_of(window, organisation=organisation)
     reports = {
-        report.pk: report
-        for report in reports_visible(organisation=organisation)
+        number: report
+        for number, report in held.reports.items()
         if report.provider in asked.get("provider", (report.provider,))
         and report.payer in asked.get("payer", (report.payer,))
     }
     months = months_of(window)
-    current = Delivery.objects.filter(report__in=reports, state=DeliveryState.CURRENT)
     found = {
         (row.report_id, row.billing_period): row
-        for row in current.filter(billing_period__in=months).defer("files", "columns", "by_line_item_type")
-    }
-    first = {
-        row["report"]: row["first"] for row in current.values("report").annotate(first=Min("billing_period"))
+        for row in held.current
+        if row.report_id in reports and row.billing_period in months
     }
     gaps: list[Gap] = []
     ends: list[date] = []
     for number, report in reports.items():
-        begun = first.get(number)
+        begun = held.first.get(number)
         if begun is None:
             continue
         for month in months:

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
-from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
-from apps.billing.selectors.allocation import Allocation, Own, divided
+from apps.billing.selectors.allocation import Allocation, Own, allocation_of, divided
 from apps.billing.selectors.deliveries import reports_visible
 from apps.billing.selectors.exchange import NoRateError, Rate, convert, rates_between
-from apps.billing.selectors.spend_period import Coverage, cannot_report, coverage, day_sql
+from apps.billing.selectors.spend_groups import MOST_ROWS, Groups, collecting_later, groups_of
+from apps.billing.selectors.spend_period import (
+    Coverage,
+    Held,
+    cannot_report,
+    coverage,
+    day_sql,
+    held_of,
+)
 from apps.billing.selectors.spend_question import (
     TEAM,
     UNALLOCATED,
-    SpendError,
     SpendQuestion,
     SpendRefusedError,
 )
-from apps.billing.selectors.spend_sql import Parameters, Plan, TagReading, group_names, grouped_sql
+from apps.billing.selectors.spend_source import partitions_of, source_of
+from apps.billing.selectors.spend_sql import (
+    PLAIN_DAY,
+    Parameters,
+    Plan,
+    TagReading,
+    group_names,
+    grouped_sql,
+)
 from apps.billing.selectors.spend_sums import (
     Group,
     GroupSum,
@@ -34,15 +48,16 @@ from apps.billing.selectors.spend_sums import (
     limited,
     plain_rows,
     rate_values,
-    row_values,
+    row_of,
     texts,
 )
 from finops.engine.spend import EXACT, ZERO, Window, months_of, next_month, split, total
 from finops.engine.tag_keys import exact_keys, folded_keys
 from finops.lake import BILL_DAILY, TABLES, facts
 from finops.lake.filters import all_of, one_of
+from finops.lake.readers import reading
 
-MOST_ROWS = 1_000_000
+Known = TypeVar("Known")
 
 
 @dataclass
@@ -73,21 +88,22 @@ class Reading:
             by_month=convert_to is not None or (with_rules and self.rules.proportional),
             day=self._day(),
         )
-        rows, left_out, totals = self._read(plan)
         rates: dict[tuple[str, date], Rate] = {}
-        if convert_to is not None:
-            rows = self._converted(plan, rows, convert_to, rates)
         unallocated: dict[str, Decimal] = {}
-        if not plan.with_rules and not plan.by_month and TEAM not in question.by:
-            shown = plain_rows(question, rows)
-            totals = self._totals(plan, rows) if totals is None else totals
+        if convert_to is None and not by_team:
+            found = self._read(plan, shown=True, limit=question.limit)
+            left_out, totals = found.beyond, found.totals
+            with collecting_later():
+                shown = plain_rows(question, found.columns)
         else:
+            rows = self._rows(plan)
+            if convert_to is not None:
+                rows = self._converted(plan, rows, convert_to, rates)
             sums, unallocated = self._summed(plan, rows)
-            if totals is None:
-                left_out, sums = limited(sums, question.limit)
-                # Summed over all groups: a limit leaves rows out, never money.
-                totals = self._totals(plan, rows)
-            shown = [row_values(question, group, one) for group, one in in_order(sums)]
+            left_out, sums = limited(sums, question.limit)
+            # Summed over all groups: a limit leaves rows out, never money.
+            totals = self._totals(plan, rows)
+            shown = [row_of(question, group, one) for group, one in in_order(sums)]
         if self.with_unallocated and not with_rules:
             unallocated = self._unallocated(plan, totals)
         return {
@@ -106,12 +122,15 @@ class Reading:
         plan = Plan(
             self.question, self.rules, TagReading({}, {}), with_rules=True, by_month=False, day=self._day()
         )
-        rows, _left, _totals = self._read(plan)
+        rows = self._rows(plan)
         names = group_names(plan)
         c, r, cost = names.index("c"), names.index("r"), len(names)
         return {(row[r], row[c]): row[cost] if row[cost] is not None else ZERO for row in rows}
 
     def _day(self) -> str:
+        held = known_held(self.question.window, organisation=self.organisation)
+        if held is not None and held.days_within:
+            return PLAIN_DAY
         months = months_of(self.question.window)
         return day_sql(Window(months[0], next_month(months[-1])), organisation=self.organisation)
 
@@ -121,29 +140,33 @@ class Reading:
         merged: dict[str, list[str]] = {}
         folds = [name.partition(":")[2] for name in names if name.startswith("tagfold:")]
         if folds:
-            stored = stored_tag_keys(self.question.window, self.snapshots, self.reports)
+            stored, _ = stored_keys(self.question.window, self.snapshots, self.reports)
             merged = {key: folded_keys(key, stored) for key in folds}
         groups = {exact_keys(name.partition(":")[2]) for name in names if name.startswith("tag:")}
         groups |= {tuple(keys) for keys in merged.values() if keys}
         return TagReading(cannot_report(sorted(groups), organisation=self.organisation), merged)
 
-    def _read(self, plan: Plan) -> tuple[list[tuple[Any, ...]], int, dict[str, Decimal] | None]:
-        """Rows of groups; with a limit that SQL can keep: its rows, the groups beyond and all totals."""
+    def _rows(self, plan: Plan) -> list[tuple[Any, ...]]:
+        """All groups: values of `group_names`, then cost, quantity, unit, lines and lines without a cost."""
+        columns = self._read(plan, shown=False, limit=0).columns
+        return list(zip(*columns.values(), strict=True))
+
+    def _read(self, plan: Plan, *, shown: bool, limit: int) -> Groups:
+        try:
+            return self._read_from(plan, shown, limit, use_sums=True)
+        except (duckdb.IOException, duckdb.PermissionException):
+            # The sums of an older state of the bills were tidied away under the question; a file that is gone
+            # is first of all none that may be read.
+            return self._read_from(plan, shown, limit, use_sums=False)
+
+    def _read_from(self, plan: Plan, shown: bool, limit: int, *, use_sums: bool) -> Groups:
+        lake, window = facts.lake(), plan.question.window
+        source = source_of(lake, self.snapshots, self.reports, window, plan.needs(), use_sums=use_sums)
         given = Parameters()
-        sql = grouped_sql(plan, given)
-        names = group_names(plan)
-        with connect(plan.question.window, self.snapshots, self.reports, plan.table, plan.columns()) as con:
-            limit = plan.question.limit
-            if not limit or plan.with_rules or plan.by_month:
-                rows = con.execute(sql, given.values).fetchmany(MOST_ROWS + 1)
-                if len(rows) > MOST_ROWS:
-                    raise SpendError(
-                        "by", _("The answer has more than a million rows: ask for fewer, or set a limit.")
-                    )
-                return rows, 0, None
-            con.execute(f"CREATE OR REPLACE TEMP TABLE g AS {sql}", given.values)
-            dims = [name for name in names if name.startswith("d")]
-            return (*_top(con, dims, limit), _totals_of(con))
+        sql = grouped_sql(plan, source, given)
+        with reading(lake.limits, source.files) as con:
+            few = source.rows is not None and source.rows <= MOST_ROWS
+            return groups_of(con, plan, sql, given, shown=shown, limit=limit, few=few)
 
     def _converted(
         self, plan: Plan, rows: Iterable[tuple[Any, ...]], to: str, rates: dict[tuple[str, date], Rate]
@@ -226,7 +249,7 @@ class Reading:
             by=(), where=(), granularity="", limit=0,
         )  # fmt: skip
         reading = replace(plan, question=whole, by_month=True)
-        rows, _left, _totals = self._read(reading)
+        rows = self._rows(reading)
         if plan.question.currency is not None:
             rows = self._converted(reading, rows, plan.question.currency, {})
         names = group_names(reading)
@@ -272,7 +295,7 @@ class _Session:
     snapshots: dict[str, int]
     reports: list[str]
     opened: dict[str, duckdb.DuckDBPyConnection] = field(default_factory=dict)
-    coverages: dict[tuple[Any, ...], Coverage] = field(default_factory=dict)
+    known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
 
 _session: ContextVar[_Session | None] = ContextVar("session of spend", default=None)
@@ -283,14 +306,14 @@ def reading_session(
     window: Window, snapshots: Mapping[str, int], *, organisation: Organisation | None
 ) -> Iterator[None]:
     """Questions inside share one connection a table, as far as they ask within `window`."""
-    reports = report_ids(organisation)
-    token = _session.set(_Session(window, dict(snapshots), reports))
+    session = _Session(window, dict(snapshots), [])
+    token = _session.set(session)
     try:
+        session.reports = report_ids(organisation)
         yield
     finally:
-        session = _session.get()
         _session.reset(token)
-        for con in session.opened.values() if session else ():
+        for con in session.opened.values():
             con.close()
 
 
@@ -303,22 +326,53 @@ def in_session(
     return reading_session(window, snapshots, organisation=organisation)
 
 
+def once(key: tuple[Any, ...], make: Callable[[], Known]) -> Known:
+    """What the key stands for, looked up once a session; outside of one each time."""
+    session = _session.get()
+    if session is None:
+        return make()
+    if key not in session.known:
+        session.known[key] = make()
+    found: Known = session.known[key]
+    return found
+
+
+def known_held(window: Window, *, organisation: Organisation | None) -> Held | None:
+    """What the organisation has in the months of the session, if the window lies in them."""
+    session = _session.get()
+    if session is None or not session.window.start <= window.start <= window.end <= session.window.end:
+        return None
+    whole = session.window
+    return once(("held", organisation and organisation.pk), lambda: held_of(whole, organisation=organisation))
+
+
 def known_coverage(question: SpendQuestion, *, organisation: Organisation | None, now: datetime) -> Coverage:
     """What the question rests on (`coverage`), looked up once a session."""
-    session = _session.get()
     asked = {name: tuple(v) for name, v in question.conditions().items() if name in ("provider", "payer")}
-    key = (question.window, tuple(sorted(asked.items())))
-    if session is None:
-        return coverage(question.window, organisation=organisation, now=now, where=asked)
-    if key not in session.coverages:
-        session.coverages[key] = coverage(question.window, organisation=organisation, now=now, where=asked)
-    return session.coverages[key]
+    held = known_held(question.window, organisation=organisation)
+    return once(
+        ("coverage", question.window, tuple(sorted(asked.items()))),
+        lambda: coverage(question.window, organisation=organisation, now=now, where=asked, held=held),
+    )
+
+
+def known_allocation(organisation: Organisation | None) -> Allocation:
+    """The rules in force (`allocation_of`), looked up once a session."""
+    return once(("rules", organisation and organisation.pk), lambda: allocation_of(organisation))
 
 
 def report_ids(organisation: Organisation | None) -> list[str]:
     """Ids of the reports that an organisation sees, as the lake has them."""
-    rows = reports_visible(organisation=organisation).values_list("pk", flat=True)
-    return sorted(str(number) for number in rows)
+
+    def read() -> list[str]:
+        session = _session.get()
+        held = known_held(session.window, organisation=organisation) if session is not None else None
+        if held is not None:
+            return sorted(str(number) for number in held.reports)
+        rows = reports_visible(organisation=organisation).order_by().values_list("pk", flat=True)
+        return sorted(str(number) for number in rows)
+
+    return list(once(("reports", organisation and organisation.pk), read))
 
 
 def connect(
@@ -355,34 +409,29 @@ def _opened(
     return facts.lake().connect(named, filters=filters, columns={table: list(columns)})
 
 
-def stored_tag_keys(window: Window, snapshots: Mapping[str, int], reports: Sequence[str]) -> list[str]:
-    """Every tag key of the window's months, as delivered."""
-    given = Parameters()
-    months = ", ".join(given.add(f"{month:%Y-%m}") for month in months_of(window))
-    with connect(window, snapshots, reports, BILL_DAILY, ["x_report", "x_month", "tags"]) as con:
-        rows = con.execute(
-            f"SELECT DISTINCT unnest(map_keys(tags)) AS k FROM {BILL_DAILY} WHERE x_month IN ({months}) "
-            "ORDER BY k",
-            given.values,
-        ).fetchall()
-    return [row[0] for row in rows]
-
-
-def _top(
-    con: duckdb.DuckDBPyConnection, dims: Sequence[str], limit: int
-) -> tuple[list[tuple[Any, ...]], int]:
-    """All periods of the groups with the largest sums in each currency, and how many groups are beyond."""
-    listed = ", ".join([*dims, "c"])
-    same = " AND ".join(f"g.{name} IS NOT DISTINCT FROM t.{name}" for name in [*dims, "c"])
-    con.execute(
-        f"CREATE OR REPLACE TEMP TABLE t AS SELECT {listed}, row_number() OVER (PARTITION BY c "
-        f"ORDER BY sum(cost) DESC NULLS LAST, {listed}) AS place FROM g GROUP BY {listed}"
-    )
-    rows = con.execute(f"SELECT g.* FROM g JOIN t ON {same} WHERE place <= {int(limit)}").fetchall()
-    beyond = con.execute(f"SELECT count(*) FROM t WHERE place > {int(limit)}").fetchone()
-    return rows, int(beyond[0]) if beyond else 0
-
-
-def _totals_of(con: duckdb.DuckDBPyConnection) -> dict[str, Decimal]:
-    rows = con.execute("SELECT c, sum(cost) FROM g GROUP BY c ORDER BY c").fetchall()
-    return {currency: cost if cost is not None else ZERO for currency, cost in rows}
+def stored_keys(
+    window: Window, snapshots: Mapping[str, int], reports: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Every tag key and every cost category of the window's months, as delivered."""
+    lake, months = facts.lake(), {f"{month:%Y-%m}" for month in months_of(window)}
+    tags: set[str] = set()
+    categories: set[str] = set()
+    others: list[str] = []
+    for month, daily, sums in partitions_of(lake, snapshots, reports):
+        if month not in months:
+            continue
+        if sums is None:
+            others += daily
+            continue
+        tags |= sums.tags | sums.dropped_tags
+        categories |= sums.categories | sums.dropped_categories
+    if others:
+        with reading(lake.limits, others) as con:
+            for column, found in (("tags", tags), ("x_cost_categories", categories)):
+                rows = con.execute(
+                    f"SELECT DISTINCT unnest(map_keys({column})) FROM read_parquet($files, "
+                    "union_by_name = true, hive_partitioning = false)",
+                    {"files": others},
+                ).fetchall()
+                found |= {row[0] for row in rows if row[0] is not None}
+    return sorted(tags), sorted(categories)

@@ -11,19 +11,20 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from apps.billing.selectors.allocation import Allocation, rule_sql
+from apps.billing.selectors.allocation import Allocation, Cell, rule_sql
 from apps.billing.selectors.spend_question import ABSENT, COLUMNS, SELLER, TEAM, SpendQuestion
+from apps.billing.selectors.spend_source import MANY, Needs, Source
 from finops.engine.spend import Window, month_start, months_of
 from finops.engine.tag_keys import exact_keys
-from finops.frames.focus import BASES
-from finops.lake import BILL_DAILY, BILL_LINES
-from finops.lake.bill_tables import DAILY_DIMENSIONS
+from finops.frames.focus import BASES, DECIMAL_PRECISION, DECIMAL_SCALE
+from finops.lake.bill_sums import MIXED, UNIT, UNIT_PREFIX, column_of
 
 MONTH = "CAST(x_month || '-01' AS DATE)"
 CLAMPED_DAY = f"greatest(least(coalesce(x_day, {MONTH}), last_day({MONTH})), {MONTH})"
 # Where no delivery holds a line outside its month: the same days at a fifth of the time.
 PLAIN_DAY = "x_day"
 # Names of companies that sell through the provider stand in the billing entity: "AWS Marketplace".
+_EXACT = f"DECIMAL({DECIMAL_PRECISION},{DECIMAL_SCALE})"
 SELLER_SQL = "CASE WHEN x_billing_entity ILIKE '%marketplace%' THEN 'marketplace' ELSE 'cloud' END"
 
 
@@ -38,6 +39,10 @@ class Parameters:
         name = f"p{len(self.values)}"
         self.values[name] = value
         return f"${name}"
+
+    def cell(self, kind: str, key: str) -> str:
+        """The value of a tag key or cost category where they are maps: in the lake's own tables."""
+        return f"{'tags' if kind == 'tag' else 'x_cost_categories'}[{self.add(key)}]"
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class TagReading:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one statement reads: `hidden` are group columns that the answer works with and does not show."""
+    """What one statement reads: `by_month` groups by month beside what the answer shows."""
 
     question: SpendQuestion
     allocation: Allocation
@@ -67,35 +72,48 @@ class Plan:
     day: str = CLAMPED_DAY
 
     @property
-    def table(self) -> str:
-        """The daily sums where they can tell, else the lines."""
-        names = [*self.question.by, *(name for name, _ in self.question.where)]
-        columns = [COLUMNS[name] for name in names if name in COLUMNS]
-        lines = any(column not in DAILY_DIMENSIONS for column in columns)
-        if self.with_rules and self.allocation.reads_lines:
-            lines = True
-        return BILL_LINES if lines else BILL_DAILY
+    def names(self) -> list[str]:
+        """Dimensions that are grouped or selected by."""
+        return [*self.question.by, *(name for name, _ in self.question.where)]
 
-    def columns(self) -> list[str]:
-        """Columns of the table that the statement touches: a view of fewer is a faster one."""
-        names = [*self.question.by, *(name for name, _ in self.question.where)]
-        found = {"x_report", "x_month", "x_day", "billing_currency", "x_quantity", "x_unit"}
-        found.add(BASES[self.question.basis])
-        found |= {COLUMNS[name] for name in names if name in COLUMNS}
-        if any(name.startswith(("tag:", "tagfold:")) for name in names):
-            found |= {"tags", "x_delivery"}
-        if any(name.startswith("cost_category:") for name in names):
-            found.add("x_cost_categories")
-        if SELLER in names:
-            found.add("x_billing_entity")
+    @property
+    def by_day(self) -> bool:
+        """Whether months cannot tell: single days are asked for, or a rule begins or ends in a month."""
+        window = self.question.window
+        return (
+            not (_whole(window.start) and _whole(window.end))
+            or self.question.granularity in ("day", "week")
+            or (self.with_rules and self.allocation.splits_months(window))
+        )
+
+    def needs(self) -> Needs:
+        """What the statement touches."""
+        tags: set[str] = set()
+        categories: set[str] = set()
+        for name in self.names:
+            kind, _, key = name.partition(":")
+            if kind in ("tag", "tagfold"):
+                tags |= set(self.tags.keys(name))
+            elif kind == "cost_category":
+                categories.add(key)
+        columns = {COLUMNS[name] for name in self.names if name in COLUMNS}
+        if SELLER in self.names:
+            columns.add("x_billing_entity")
         if self.with_rules:
-            found |= self.allocation.columns
-        if self.table == BILL_DAILY:
-            found.add("x_rows")
-        return sorted(found)
+            columns |= self.allocation.columns - {"tags", "x_cost_categories"}
+            tags |= self.allocation.tags
+            categories |= self.allocation.categories
+        return Needs(
+            frozenset(columns),
+            frozenset(tags),
+            frozenset(categories),
+            day=self.by_day,
+            delivery=any(name.startswith(("tag:", "tagfold:")) for name in self.names),
+            cost=BASES[self.question.basis],
+        )
 
 
-def dimension_sql(name: str, tags: TagReading, given: Parameters) -> str:
+def dimension_sql(name: str, tags: TagReading, cell: Cell) -> str:
     """The expression of a dimension; NULL is a tag that could not be reported, or a column without value."""
     if name in COLUMNS:
         return COLUMNS[name]
@@ -103,11 +121,11 @@ def dimension_sql(name: str, tags: TagReading, given: Parameters) -> str:
         return SELLER_SQL
     kind, _, key = name.partition(":")
     if kind == "cost_category":
-        return f"x_cost_categories[{given.add(key)}]"
+        return cell("category", key)
     keys = tags.keys(name)
     if not keys:
         return "CAST(NULL AS VARCHAR)"
-    value = f"coalesce({', '.join(f'tags[{given.add(one)}]' for one in keys)})"
+    value = f"coalesce({', '.join(cell('tag', one) for one in keys)})"
     absent = sorted(tags.absent.get(keys, ()))
     if not absent:
         return f"coalesce({value}, '')"
@@ -119,9 +137,9 @@ def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(str(int(number)) for number in numbers)
 
 
-def condition_sql(name: str, values: Sequence[str], tags: TagReading, given: Parameters) -> str:
+def condition_sql(name: str, values: Sequence[str], tags: TagReading, given: Parameters, cell: Cell) -> str:
     """Rows whose dimension has one of the values; "" is blank or no value."""
-    expression = dimension_sql(name, tags, given)
+    expression = dimension_sql(name, tags, cell)
     tagged = name.startswith(("tag:", "tagfold:"))
     parts = []
     for value in values:
@@ -140,51 +158,91 @@ def window_sql(window: Window, given: Parameters, day: str) -> str:
     condition = f"x_month IN ({', '.join(given.add(month) for month in months)})"
     if _whole(window.start) and _whole(window.end):
         return condition
-    return f"{condition} AND {day} >= {given.add(window.start)} AND {day} < {given.add(window.end)}"
+    return f"{condition} AND {days_sql(window, given, day)}"
+
+
+def days_sql(window: Window, given: Parameters, day: str) -> str:
+    """Rows of the window's days."""
+    return f"{day} >= {given.add(window.start)} AND {day} < {given.add(window.end)}"
 
 
 def _whole(day: date) -> bool:
     return day == month_start(day)
 
 
-def grouped_sql(plan: Plan, given: Parameters) -> str:
+def grouped_sql(plan: Plan, source: Source, given: Parameters) -> str:
     """One row a group: d0, d1, …, p (first day of the period), c, m, r, cost, quantity, unit, n, missing.
 
     `missing` counts lines that have no value on this basis; `unit` is NULL where units differ.
     """
     question = plan.question
-    select = [f"{dimension_sql(name, plan.tags, given)} AS d{i}" for i, name in _shown(question)]
+    day = plan.day if plan.by_day else MONTH
+    select = [f"{dimension_sql(name, plan.tags, column_of)} AS d{i}" for i, name in _shown(question)]
     if question.granularity:
-        select.append(f"{_period(question.granularity, plan.day)} AS p")
-    select.append("billing_currency AS c")
+        select.append(f"{_period(question.granularity, day)} AS p")
+    # A value that every row has is no key to group by: keys cost more than sums. Without any key there would
+    # be a row where there is no line.
+    keyed = question.granularity or plan.by_month or any(name in COLUMNS for _, name in _shown(question))
+    one_currency = source.currency if keyed and isinstance(source.currency, str) else None
+    if one_currency is None:
+        select.append("billing_currency AS c")
     if plan.by_month:
         select.append("x_month AS m")
     if plan.with_rules:
-        select.append(f"{rule_sql(plan.allocation, plan.day, given)} AS r")
-    rows = "x_rows" if plan.table == BILL_DAILY else "1"
-    cost = BASES[question.basis]
+        select.append(f"{rule_sql(plan.allocation, day, given, column_of)} AS r")
+    if source.unit is MANY:
+        select.append(f"{UNIT} AS u")
     select += [
-        f"sum({cost}) AS cost",
-        "sum(x_quantity) AS quantity",
-        "CASE WHEN min(x_unit) = max(x_unit) AND count(*) FILTER (x_unit IS NULL AND x_quantity <> 0) = 0 "
-        "THEN min(x_unit) END AS unit",
-        f"CAST(sum({rows}) AS BIGINT) AS n",
-        f"CAST(coalesce(sum({rows}) FILTER ({cost} IS NULL), 0) AS BIGINT) AS missing",
+        "sum(cost) AS cost",
+        "sum(quantity) AS quantity",
+        "sum(n) AS n",
     ]
-    where = [window_sql(question.window, given, plan.day)]
+    if not source.complete_costs:
+        select.append("sum(missing) AS missing")
+    where = [] if _whole(question.start) and _whole(question.end) else [days_sql(question.window, given, day)]
     where += [
-        condition_sql(name, values, plan.tags, given)
+        condition_sql(name, values, plan.tags, given, column_of)
         for name, values in question.conditions().items()
         if name != TEAM
     ]
-    sql = f"SELECT {', '.join(select)} FROM {plan.table} WHERE {' AND '.join(where)} GROUP BY ALL"
-    texts = ["p"] if question.granularity == "month" else []
-    texts += ["m"] if plan.by_month else []
-    if not texts:
-        return sql
-    # Grouped by the text of the month as it is stored, and made a day once a group.
-    days = ", ".join(f"CAST({name} || '-01' AS DATE) AS {name}" for name in texts)
-    return f"SELECT * REPLACE ({days}) FROM ({sql})"
+    condition = f" WHERE {' AND '.join(where)}" if where else ""
+    inner = f"SELECT {', '.join(select)} FROM {source.sql}{condition} GROUP BY ALL"
+    keys = [_outer_key(name, question, one_currency, given) for name in group_names(plan)]
+    if source.unit is MANY:
+        unit = f"CASE WHEN min(u) = max(u) AND min(u) <> '{MIXED}' THEN substr(min(u), 2) END"
+        cost, quantity, n, missing = (f"sum({name})" for name in ("cost", "quantity", "n", "missing"))
+    else:
+        known = source.unit is not None and source.unit != MIXED
+        unit = given.add(source.unit[len(UNIT_PREFIX) :]) if known else "CAST(NULL AS VARCHAR)"
+        cost, quantity, n, missing = "cost", "quantity", "n", "missing"
+    keys += [
+        f"CAST({cost} AS {_EXACT}) AS cost",
+        f"CAST({quantity} AS {_EXACT}) AS quantity",
+        f"{unit} AS unit",
+        f"CAST({n} AS BIGINT) AS n",
+        f"CAST({'0' if source.complete_costs else missing} AS BIGINT) AS missing",
+    ]
+    grouped = " GROUP BY ALL" if source.unit is MANY else ""
+    return f"SELECT {', '.join(keys)} FROM ({inner}){grouped}"
+
+
+def _outer_key(name: str, question: SpendQuestion, currency: str | None, given: Parameters) -> str:
+    """A group column of the outer statement: months, grouped by their texts, are made days once a group."""
+    if name == "m" or (name == "p" and question.granularity == "month"):
+        return f"CAST({name} || '-01' AS DATE) AS {name}"
+    if name == "c" and currency is not None:
+        return f"CAST({given.add(currency)} AS VARCHAR) AS c"
+    return name
+
+
+def ordered_sql(plan: Plan, table: str, columns: Sequence[str]) -> str:
+    """Groups in the order of an answer: by period, currency, then the largest amount; ties by the values."""
+    names = group_names(plan)
+    order = [f"one.{name}" for name in ("p", "c") if name in names]
+    order += ["one.cost DESC NULLS LAST"]
+    # A value that is none is sorted as Python writes it.
+    order += [f"coalesce(one.{name}, 'None')" for name in names if name.startswith("d")]
+    return f"SELECT {', '.join(columns)} FROM {table} AS one ORDER BY {', '.join(order)}"
 
 
 def _period(granularity: str, day: str) -> str:

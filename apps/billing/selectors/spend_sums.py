@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
+from itertools import repeat
+from typing import Any, NamedTuple
 
 from apps.billing.selectors.spend_question import SpendQuestion
 from finops.engine.exchange import Rate
 from finops.engine.spend import EXACT, ZERO, next_month, week_of
+
+
+class SpendRow(NamedTuple):
+    """One group and period. `values` in the order of `by`: None is "no value", for a tag "not reported";
+    `cost` None: no line of the group has a value on this basis. `start` and `end` (excluded) of the period.
+    `lines_without_cost`: lines that have none."""
+
+    values: tuple[str | None, ...]
+    start: date
+    end: date
+    currency: str
+    cost: Decimal | None
+    quantity: Decimal | None
+    unit: str | None
+    lines: int
+    lines_without_cost: int
+
 
 # Values in the order of `by`, first day of the period, currency.
 Group = tuple[tuple[str | None, ...], date | None, str]
@@ -72,53 +90,32 @@ def in_order(sums: Mapping[Group, GroupSum]) -> list[tuple[Group, GroupSum]]:
     )
 
 
-def row_values(question: SpendQuestion, group: Group, one: GroupSum) -> list[Any]:
-    """A row's values, in the order of the fields of `SpendRow`."""
+def row_of(question: SpendQuestion, group: Group, one: GroupSum) -> SpendRow:
+    """The row of a group."""
     values, period, currency = group
     start, end = period_of(question, period)
     quantity = None if one.mixed else one.quantity
     unit = None if one.mixed else one.unit
-    return [values, start, end, currency, one.cost, quantity, unit, one.lines, one.missing]
+    return SpendRow(values, start, end, currency, one.cost, quantity, unit, one.lines, one.missing)
 
 
-def plain_rows(question: SpendQuestion, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """The same of groups that nothing has to be added to, without a detour: a long answer is all rows."""
-    count = len(question.by)
-    periods: dict[date | None, tuple[date, date]] = {}
-    made = []
-    for row in rows:
-        period = row[count] if question.granularity else None
-        if period not in periods:
-            periods[period] = period_of(question, period)
-        currency, cost, quantity, unit, lines, missing = row[-6:]
-        if quantity and unit is None:
-            quantity = None
-        made.append(
-            [
-                row[:count],
-                *periods[period],
-                currency,
-                cost,
-                quantity,
-                unit if quantity else None,
-                lines,
-                missing,
-            ]
-        )
-    made.sort(
-        key=lambda row: (
-            row[1],
-            row[3],
-            row[4] is None,
-            -(row[4] or ZERO),
-            tuple(str(value) for value in row[0]),
-        )
-    )
-    return made
+def plain_rows(question: SpendQuestion, columns: Mapping[str, list[Any]]) -> list[SpendRow]:
+    """The rows of groups that nothing has to be added to, column by column: a long answer is all rows."""
+    count = len(columns["cost"])
+    dims = [columns[f"d{i}"] for i in range(len(question.by))]
+    values = zip(*dims, strict=True) if dims else repeat((), count)
+    if question.granularity:
+        periods = {first: period_of(question, first) for first in set(columns["p"])}
+        starts = [periods[first][0] for first in columns["p"]]
+        ends = [periods[first][1] for first in columns["p"]]
+    else:
+        starts, ends = [question.start] * count, [question.end] * count
+    measured = (columns[name] for name in ("c", "cost", "quantity", "unit", "n", "missing"))
+    return list(map(SpendRow._make, zip(values, starts, ends, *measured, strict=True)))
 
 
-def row_texts(row: Sequence[Any]) -> list[Any]:
-    """A row as JSON values, in the same order."""
+def row_texts(row: SpendRow) -> list[Any]:
+    """A row as JSON values, in the order of its fields."""
     values, start, end, currency, cost, quantity, *rest = row
     return [
         list(values), start.isoformat(), end.isoformat(), currency, decimal_text(cost),

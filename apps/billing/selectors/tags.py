@@ -13,7 +13,7 @@ from apps.billing.selectors.kept import kept, key_of
 from apps.billing.selectors.spend import SpendQuestion
 from apps.billing.selectors.spend_document import evidence
 from apps.billing.selectors.spend_period import Coverage, cannot_report, coverage, day_sql
-from apps.billing.selectors.spend_reading import connect, report_ids
+from apps.billing.selectors.spend_reading import connect, report_ids, stored_keys
 from apps.billing.selectors.spend_sql import Parameters, window_sql
 from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.spend import ZERO, Window, months_of, next_month
@@ -97,24 +97,7 @@ def stored_names(
     reports = report_ids(organisation)
     if not reports or BILL_DAILY not in found:
         return [], []
-    months = [f"{month:%Y-%m}" for month in months_of(question.window)]
-
-    def read() -> dict[str, Any]:
-        columns = ["x_report", "x_month", "tags", "x_cost_categories"]
-        with connect(question.window, found, reports, BILL_DAILY, columns) as con:
-            made = {}
-            for name in columns[2:]:
-                given = Parameters()
-                wanted = ", ".join(given.add(month) for month in months)
-                sql = (
-                    f"SELECT DISTINCT unnest(map_keys({name})) AS k FROM {BILL_DAILY} "  # noqa: S608
-                    f"WHERE x_month IN ({wanted}) ORDER BY k"
-                )
-                made[name] = [row[0] for row in con.execute(sql, given.values).fetchall()]
-        return made
-
-    raw = kept(key_of("names", found, organisation and organisation.pk, reports, months), read)
-    return raw["tags"], raw["x_cost_categories"]
+    return stored_keys(question.window, found, reports)
 
 
 def tag_report(

@@ -92,7 +92,7 @@ def test_every_key_is_stored_as_delivered(empty_lake: Path) -> None:
     reports = [str(pk) for pk in BillReport.objects.values_list("pk", flat=True)]
     from apps.ingest.selectors import current_snapshots
 
-    assert len(spend_reading.stored_tag_keys(window, current_snapshots(), reports)) == 9
+    assert len(spend_reading.stored_keys(window, current_snapshots(), reports)[0]) == 9
 
 
 def test_marketplace_is_apart_and_in_the_invoice(empty_lake: Path) -> None:

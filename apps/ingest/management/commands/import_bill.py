@@ -14,6 +14,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from apps.billing.services.spend_sums import spend_sums_make
 from apps.ingest import services
 from apps.ingest.bills.kinds import AUTO, NAMES
 from apps.ingest.bills.reports import bill_runs_document
@@ -75,6 +76,8 @@ class Command(JsonCommand):
             )
             for paths in _together(options["paths"])
         ]
+        if any(run.state == RunState.FINISHED for run in runs):
+            spend_sums_make()
         found = bill_runs_document(runs, now=timezone.now())
         if options["json"]:
             self.document(found)
