@@ -11,6 +11,7 @@ from finops.engine.flexibility import Chooser
 from finops.engine.pieces import Splitting, chance_of_pieces
 from finops.engine.places import Places
 from finops.engine.plans import (
+    ERROR_HOURS,
     Forecaster,
     Market,
     Plan,
@@ -54,7 +55,8 @@ class Desk:
     def _spot(self, series: int, price: float, *, start_us: int, level: float = 1.0) -> Plan:
         chosen = np.array([series], np.int64)
         lead = start_us - self.workload.at_us
-        ratios = self.forecaster.ratios(chosen, self.forecaster.times(self.longest_us), lead)[0]
+        times = self.forecaster.times(self.longest_us, 2 * ERROR_HOURS)
+        ratios = self.forecaster.ratios(chosen, times, lead)[0]
         return spot_plan(
             self.workload,
             self.market,
@@ -64,6 +66,7 @@ class Desk:
             start_us=start_us,
             ratios=ratios,
             level=level,
+            lag=-(-(self.longest_us + self.forecaster.length_us) // US_PER_HOUR),
         )
 
     def now_plans(self) -> list[Plan]:

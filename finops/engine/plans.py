@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from finops.engine.policy.calibrate import TAIL, calibrated_tail
 from finops.engine.rework import Hazard, measured_hazard, rework_hours
 from finops.engine.series import US_PER_HOUR, Floats, Ints, PriceBook, SeriesKey
 from finops.engine.transfer import TransferPrices, transfer_cost
@@ -155,10 +156,10 @@ class Forecaster:
         low, high = self.past.known_offsets[series], self.past.known_offsets[series + 1]
         return int(self.past.known_to[high - 1]) if high > low else self.at_us
 
-    def times(self, longest_lead_us: int) -> Ints:
+    def times(self, longest_lead_us: int, hours: int = ERROR_HOURS) -> Ints:
         """Past decision hours whose outcome was known by the decision time, newest first."""
         last = self.at_us - longest_lead_us - self.length_us
-        return last - US_PER_HOUR * np.arange(ERROR_HOURS, dtype=np.int64)
+        return last - US_PER_HOUR * np.arange(hours, dtype=np.int64)
 
     def ratios(self, series: Ints, times: Ints, lead_us: int) -> Floats:
         """Shape (series, times): cost of the run started `lead_us` later, over the cost at the price then
@@ -170,14 +171,19 @@ class Forecaster:
         return cost / (standing * (self.length_us / US_PER_HOUR))
 
 
-def interval(ratios: Floats) -> tuple[float, float] | None:
-    """5 % and 95 % quantiles of past ratios; never without 1, the forecast itself. None when there are
-    too few.
+def interval(ratios: Floats, *, lag: int | None = None) -> tuple[float, float] | None:
+    """90 % interval by past ratios, newest first; never without 1, the forecast itself. None with too few.
+
+    The newest `ERROR_HOURS` count. With `lag` (hours until an outcome was complete) and older ratios behind
+    them the tails are those that would have held 90 % of the newest ones, else 5 % on each side.
     """
-    known = ratios[np.isfinite(ratios)]
+    known = ratios[:ERROR_HOURS][np.isfinite(ratios[:ERROR_HOURS])]
     if len(known) < MIN_ERRORS:
         return None
-    low, high = np.quantile(known, (0.05, 0.95))
+    tail = TAIL
+    if lag is not None:
+        tail = calibrated_tail(ratios[::-1], lag=lag, window=ERROR_HOURS, least=MIN_ERRORS)
+    low, high = np.quantile(known, (tail, 1 - tail))
     return min(float(low), 1.0), max(float(high), 1.0)
 
 
@@ -236,11 +242,12 @@ def spot_plan(
     start_us: int,
     ratios: Floats,
     level: float = 1.0,
+    lag: int | None = None,
 ) -> Plan:
     """Running on Spot in one series from `start_us`.
 
     `level`: expected price over the run / price standing now (1 = held); `ratios`: that series' past
-    forecast errors for this lead.
+    forecast errors for this lead, as `interval` takes them with `lag`.
     """
     key = forecaster.past.keys[series]
     held = price * workload.hours * workload.count
@@ -249,7 +256,7 @@ def spot_plan(
     moving = transfer_cost(
         workload.data_gib, workload.data_region, key.region, market.transfer, currency=key.currency
     )
-    spread = interval(ratios / level)
+    spread = interval(ratios / level, lag=lag)
     low = high = None
     if spread is not None:
         less, more = (factors[0], factors[2]) if factors else (0.0, 0.0)

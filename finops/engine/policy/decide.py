@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from finops.engine.policy.calibrate import TAIL, calibrated_tail
 from finops.engine.policy.config import DEFAULT, Job, PolicyConfig, grid_before
 from finops.engine.policy.panel import Panel, make_panel
 from finops.engine.policy.rule import FALLING, KINDS, NOW, PATTERN, SPIKE, UNKNOWN, Course, follow
 from finops.engine.series import Floats, Ints, PriceBook, hours_to_us
 
-LOW, HIGH = 0.05, 0.95
 # Steps a wait is said to last when none has been seen yet: half a day, two changes of a modern Spot price.
 USUAL_WAIT = 12
 
@@ -101,7 +101,8 @@ class _Judge:
         plan, now = self._past(kind)
         forecast = float(course.forecast[0, -1])
         expected = forecast * float(plan.mean()) if len(plan) else forecast
-        low, high = np.quantile(plan * forecast, (LOW, HIGH)) if len(plan) else (np.nan, np.nan)
+        tail = self._tail()
+        low, high = np.quantile(plan * forecast, (tail, 1 - tail)) if len(plan) else (np.nan, np.nan)
         here = forecast * float(now.mean()) if len(now) else scale
         saving = 1 - expected / here if kind != NOW else 0.0
         if kind == FALLING:
@@ -142,6 +143,16 @@ class _Judge:
             hour = same & ((len(known) - 1 - np.arange(len(known))) % day == 0)
             return hour if hour.sum() >= config.pattern_least_days else same
         return same if same.sum() >= config.error_least else known
+
+    def _tail(self) -> float:
+        """Of the interval on each side: what would have held 90 % of the rule's outcomes so far."""
+        config, job = self.panel.config, self.job
+        return calibrated_tail(
+            self.course.start_cost()[0] / self.course.forecast[0],
+            lag=-(-(job.slack_us + job.length_us) // config.step_us),
+            window=config.steps(config.error_days * 24),
+            least=config.error_least,
+        )
 
     def _past(self, kind: int) -> tuple[Floats, Floats]:
         """Costs over forecasts of past decisions: of the rule, and of starting now instead."""
@@ -222,7 +233,7 @@ def plan_costs(
         forecast = float(course.forecast[i, -1])
         enough = len(errors) >= config.error_least
         expected = forecast * float(errors.mean()) if enough else forecast
-        low, high = np.quantile(errors, (LOW, HIGH)) * forecast if enough else (np.nan, np.nan)
+        low, high = np.quantile(errors, (TAIL, 1 - TAIL)) * forecast if enough else (np.nan, np.nan)
         rows.append((int(series[i]), float(panel.price[i, -1]), expected, low, high, len(errors)))
     return pd.DataFrame(rows, columns=["series", "price", "expected", "low", "high", "samples"])
 
