@@ -3,8 +3,8 @@
 Layout: `database.dump` (pg_dump's custom format), `lake/`, `backup.json` (version, time, path of the lake).
 The database is dumped first: lake files are never changed, so every file that the dump names is there to be
 copied while no import and no upkeep runs (the caller holds the import lock). Secrets are not part of it: a
-new home makes its own. Iceberg writes absolute paths into its files, so a lake can only be restored to the
-folder it came from.
+new home makes its own. Iceberg writes absolute paths into its files: restored to another folder they are
+rewritten (finops/lake/moving.py).
 """
 
 import json
@@ -18,6 +18,8 @@ from typing import Any
 
 from finops.embedded.binaries import postgres_wheel
 from finops.embedded.errors import EmbeddedError
+from finops.lake.errors import LakeError
+from finops.lake.moving import relocate_catalog, relocate_files
 
 
 class BackupRefusedError(Exception):
@@ -49,29 +51,46 @@ def backup_write(
     return facts
 
 
-def backup_restore(*, folder: Path, database: Mapping[str, Any], lake: Path, empty: bool) -> dict[str, Any]:
-    """Restore into an empty installation; `empty` says whether its database has no tables yet."""
+def backup_restore(
+    *, folder: Path, database: Mapping[str, Any], database_url: str, lake: Path, empty: bool
+) -> dict[str, Any]:
+    """Restore into an empty installation; `empty` says whether its database has no tables yet.
+
+    Returns what `backup.json` holds, with `lake` as the folder it is in now. A restore that fails leaves the
+    lake's folder empty.
+    """
     try:
         facts: dict[str, Any] = json.loads((folder / "backup.json").read_text())
-        wanted = str(facts["lake"])
+        old = str(facts["lake"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BackupRefusedError(
             f"{folder} holds no whole backup (backup.json is missing or cut)."
         ) from error
-    if wanted != str(lake.resolve()):
-        raise BackupRefusedError(
-            f"This backup's lake names its files below {wanted} and this installation keeps its lake in"
-            f" {lake.resolve()}: restore with OFFPEAK_HOME or LAKE_WAREHOUSE at the first path."
-        )
     if not empty or (lake.exists() and any(lake.iterdir())):
         raise BackupRefusedError("This installation already holds data: restore into an empty home.")
-    _run(
-        *("pg_restore", database, "--no-owner", "--exit-on-error", "--single-transaction"),
-        *(f"--dbname={database['NAME']}", str(folder / "database.dump")),
-    )
-    if (folder / "lake").is_dir():
-        shutil.copytree(folder / "lake", lake, dirs_exist_ok=True)
-    return facts
+    new = str(lake.resolve())
+    try:
+        if (folder / "lake").is_dir():
+            shutil.copytree(folder / "lake", lake, dirs_exist_ok=True)
+            if old != new:
+                relocate_files(lake, old=old)
+        _run(
+            *("pg_restore", database, "--no-owner", "--exit-on-error", "--single-transaction"),
+            *(f"--dbname={database['NAME']}", str(folder / "database.dump")),
+        )
+    except BaseException as error:
+        _empty(lake)
+        if isinstance(error, LakeError):
+            raise BackupRefusedError(f"The lake of this backup cannot be read: {error}") from error
+        raise
+    if old != new:
+        relocate_catalog(database_url, old=old, new=new)
+    return {**facts, "lake": new}
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir() if folder.exists() else ():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _run(program: str, database: Mapping[str, Any], *words: str) -> None:

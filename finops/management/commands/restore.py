@@ -1,4 +1,4 @@
-"""`./manage.py restore DIR [--json]`: a backup into an empty installation at the same lake path."""
+"""`./manage.py restore DIR [--json]`: a backup into an empty installation, also at another path."""
 
 import json
 import sys
@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from django.db import connection
 from django.utils.translation import gettext as _
 
+from apps.ingest.selectors import database_url
 from finops.backup import BackupRefusedError, backup_restore
 from finops.verbs import JsonCommand, error_document
 
@@ -34,6 +35,7 @@ class Command(JsonCommand):
             facts = backup_restore(
                 folder=folder,
                 database=connection.settings_dict,
+                database_url=database_url(),
                 lake=Path(settings.LAKE_WAREHOUSE),
                 empty=not connection.introspection.table_names(),
             )
