@@ -65,6 +65,16 @@ class Endpoint:
     refusals: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Operator:
+    """The installation itself, calling an endpoint from the command line (`apps.api.operators`)."""
+
+    organisation: Organisation
+    pk: str
+    is_authenticated: ClassVar[bool] = True
+    is_active: ClassVar[bool] = True
+
+
 class EndpointPermission(BasePermission):
     """Reads the view's declaration; what is not declared is refused."""
 
@@ -78,6 +88,8 @@ class EndpointPermission(BasePermission):
         if endpoint is None:
             return False
         key = request.auth
+        if isinstance(key, Operator):
+            return True
         if isinstance(key, ApiKey):
             if endpoint.scope is None:
                 raise PermissionDenied(_("This needs a person who is signed in, not a key."))
@@ -135,6 +147,9 @@ class ApiView(APIView):
         if self.key is not None:
             self.membership, self.organisation = None, self.key.organisation
             self.actor = Actor.of_key(self.key)
+        elif isinstance(request.auth, Operator):
+            self.membership, self.organisation = None, request.auth.organisation
+            self.actor = Actor.system("command line")
         else:
             membership = cast(Membership, request._request.membership)  # type: ignore[attr-defined]
             self.membership, self.organisation = membership, membership.organisation

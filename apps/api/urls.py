@@ -21,11 +21,13 @@ from apps.api.views import (
     commitments,
     deals,
     document,
+    feeds,
     focus,
     ingest,
     members,
     prices,
     recommendations,
+    saved,
     spend,
     workloads,
 )
@@ -49,11 +51,26 @@ ingest_urls = [
     path("ingest/runs/<id:run_id>", ingest.Run.as_view(), name="ingest-run"),
     path("ingest/runs/<id:run_id>/rejections", ingest.Rejections.as_view(), name="ingest-rejections"),
 ]
+feeds_urls = [
+    path("feeds", feeds.Feeds.as_view(), name="feeds"),
+    path("feeds/bills", feeds.BillFeeds.as_view(), name="bill-feeds"),
+    path("feeds/spot-prices", feeds.PriceFeeds.as_view(), name="price-feeds"),
+    path("feeds/<id:feed_id>", feeds.OneFeed.as_view(), name="feed"),
+    path("feeds/<id:feed_id>/collect", feeds.CollectFeed.as_view(), name="feed-collect"),
+    path("feeds/<id:feed_id>/check", feeds.CheckFeed.as_view(), name="feed-check"),
+    path("feeds/<id:feed_id>/deliveries", feeds.FeedDeliveries.as_view(), name="feed-deliveries"),
+    path("feeds/<id:feed_id>/account-names", feeds.FeedNames.as_view(), name="feed-names"),
+]
 bills_urls = [
     path("bills", bills.LoadBill.as_view(), name="bills"),
     path("bills/changes", bills.Changes.as_view(), name="bill-changes"),
     path("bills/deliveries", bills.Deliveries.as_view(), name="deliveries"),
     path("bills/deliveries/<id:delivery_id>", bills.OneDelivery.as_view(), name="delivery"),
+    path(
+        "bills/deliveries/<id:delivery_id>/invoice",
+        bills.DeliveryInvoice.as_view(),
+        name="delivery-invoice",
+    ),
 ]
 prices_urls = [
     path("prices", prices.Prices.as_view(), name="prices"),
@@ -66,6 +83,9 @@ advice_urls = [
 ]
 spend_urls = [
     path("spend", spend.Spend.as_view(), name="spend"),
+    path("spend/views", saved.Views.as_view(), name="spend-views"),
+    path("spend/views/<id:view_id>", saved.OneView.as_view(), name="spend-view"),
+    path("teams", saved.Teams.as_view(), name="teams"),
     path("spend/compare", spend.SpendComparison.as_view(), name="spend-compare"),
     path("exports/focus", focus.FocusExport.as_view(), name="export-focus"),
     path("spend/tags", allocation.TagHygiene.as_view(), name="spend-tags"),
@@ -148,6 +168,7 @@ document_urls = [
 urlpatterns: list[URLPattern] = [
     *accounts_urls,
     *ingest_urls,
+    *feeds_urls,
     *bills_urls,
     *prices_urls,
     *advice_urls,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from django.utils import timezone
@@ -13,7 +14,13 @@ from rest_framework.response import Response
 
 from apps.accounts.roles import Action, Scope
 from apps.api.endpoint import ApiView, Endpoint, found_or_404, page_of
-from apps.api.strict import CommaListField, PageQuery, StrictQuery, UtcDateTimeField
+from apps.api.strict import (
+    CommaListField,
+    PageQuery,
+    StrictQuery,
+    StrictSerializer,
+    UtcDateTimeField,
+)
 from apps.api.views.ingest import RunAnswer
 from apps.api.views.loading import LoadView, SourceBody
 from apps.billing.models import BillReport, Delivery, DeliveryState
@@ -25,9 +32,11 @@ from apps.billing.selectors.deliveries import (
     newest_period,
 )
 from apps.billing.selectors.delivery_documents import changes_document, delivery_document
+from apps.billing.services.cells import decimal_cell
 from apps.ingest.bills.kinds import AUTO, NAMES
 from apps.ingest.bills.run import BillOptions, bill_run_create
 from apps.ingest.models import IngestRun
+from apps.ingest.services.invoices import invoice_total_set
 from finops.frames.focus import BASES
 from finops.providers.bills import DATES
 
@@ -170,6 +179,53 @@ class OneDelivery(ApiView):
         """As import_bill prints it."""
         rows = deliveries_visible(organisation=self.organisation)
         return self.answer(delivery_document(found_or_404(rows, pk=delivery_id)))
+
+
+class InvoiceBody(StrictSerializer):
+    """What the invoice says."""
+
+    amount = serializers.CharField(
+        max_length=40,
+        help_text="Total as text, in as many places as the invoice has: it is compared to these.",
+    )
+    currency = serializers.CharField(max_length=10)
+
+    def validate_amount(self, value: str) -> Decimal:
+        """The amount with its places: 10.00 is not 10."""
+        try:
+            return decimal_cell(value, needed=True) or Decimal(0)
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
+
+
+class DeliveryInvoice(ApiView):
+    """A delivery beside its invoice."""
+
+    tag = "bills"
+    endpoints = {
+        "PUT": Endpoint(
+            summary="Compare a current delivery with the total of its invoice",
+            description="Says whether billed cost equals it and by how much it differs.",
+            action=Action.CONNECT_BILLS,
+            scope=Scope.WRITE_BILLS,
+            body=InvoiceBody,
+            answer=DeliveryAnswer,
+        )
+    }
+
+    def put(self, request: Request, delivery_id: int) -> Response:
+        """The delivery, reconciled or not."""
+        rows = deliveries_visible(organisation=self.organisation)
+        delivery: Delivery = found_or_404(rows.filter(report__organisation=self.organisation), pk=delivery_id)
+        currency = self.body["currency"].strip().upper()
+        done = invoice_total_set(
+            delivery=delivery,
+            organisation=self.organisation,
+            actor=self.actor,
+            amount=self.body["amount"],
+            currency=currency,
+        )
+        return self.answer(done)
 
 
 class ChangesQuery(StrictQuery):

@@ -51,7 +51,9 @@ def before_words(found: Overview, days: int, start: date) -> str:
     if found.asked.against == "previous":
         return ngettext("the %(days)s day before", "the %(days)s days before", days) % {"days": days}
     values = {"days": days, "month": month_alone(start)}
-    return ngettext("the same %(days)s day of %(month)s", "the same %(days)s days of %(month)s", days) % values
+    return (
+        ngettext("the same %(days)s day of %(month)s", "the same %(days)s days of %(month)s", days) % values
+    )
 
 
 def _money(found: Overview, value: Any, **options: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -19,7 +19,6 @@ from apps.accounts.access import access, refusal
 from apps.accounts.actors import Actor
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.roles import Action, allowed
-from apps.accounts.services import audit_record
 from apps.billing.selectors.accounts import account_names_of
 from apps.billing.selectors.deliveries import deliveries_current
 from apps.billing.services.cells import decimal_cell
@@ -28,10 +27,9 @@ from apps.dashboard.forms_bills import BillFeedForm, InvoiceForm, SetupForm
 from apps.dashboard.spend import bill_age
 from apps.ingest.bills.kinds import DEMO
 from apps.ingest.models import Feed, FeedDelivery, FeedKind
-from apps.ingest.services.bill_feeds import access_of, bill_feed_create, place_of
+from apps.ingest.services import feeds as feed_services
 from apps.ingest.services.invoices import invoice_total_set
 from apps.ingest.tasks import feed_collect_hand_out
-from finops.providers.aws.bill_permissions import check_bills
 from finops.providers.aws.bill_setup import (
     BillSetup,
     cloudformation,
@@ -160,23 +158,16 @@ def bill_feed_add(request: HttpRequest) -> HttpResponse:
     organisation = asked(request).organisation
     if not form.is_valid():
         return _page(request, status=422, feed_form=form)
+    assert organisation is not None  # noqa: S101 - the access check needs a membership
     try:
         with transaction.atomic():
-            feed = bill_feed_create(organisation=organisation, **form.cleaned_data)
-            audit_record(
-                organisation=organisation,
-                actor=Actor.of_user(asked(request).user),
-                action="feed.create",
-                target=feed,
-                after={"name": feed.name, "bucket": feed.bucket, "prefix": feed.prefix},
+            feed = feed_services.bill_feed_add(
+                organisation=organisation, actor=Actor.of_user(asked(request).user), **form.cleaned_data
             )
             transaction.on_commit(lambda: feed_collect_hand_out(feed.pk))
     except ValidationError as error:
         for name, texts in error.message_dict.items():
             form.add_error(name, " ".join(texts))
-        return _page(request, status=422, feed_form=form)
-    except IntegrityError:
-        form.add_error("name", _("There is a feed of this name already."))
         return _page(request, status=422, feed_form=form)
     messages.success(request, _("The feed %(name)s is created and asked now.") % {"name": feed.name})
     return redirect("dashboard:bills-connect")
@@ -197,7 +188,7 @@ def bill_feed_ask(request: HttpRequest, feed_id: int) -> HttpResponse:
 def bill_feed_check(request: HttpRequest, feed_id: int) -> HttpResponse:
     """Try each permission of a feed, without the one that costs money."""
     feed: Feed = get_object_or_404(_feeds(request, own=True), pk=feed_id)
-    checked = check_bills(access_of(feed), place_of(feed), today=timezone.now().date())
+    checked = feed_services.feed_permissions(feed=feed, now=timezone.now())
     missing = [finding for finding in checked.findings if finding.verdict == "denied"]
     findings = [
         {"action": f.action, "verdict": f.verdict, "dark": _(f.dark) if f.dark else "", "reason": f.reason}

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Count, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -30,8 +31,8 @@ from apps.dashboard.forms import FeedForm, PathForm, UploadForm
 from apps.dashboard.words import lang
 from apps.ingest.models import Feed, FeedState, IngestRun, RejectedRow, RunKind, RunState
 from apps.ingest.selectors import runs_visible
+from apps.ingest.services.feeds import feed_pause, price_feed_add
 from apps.ingest.services.imports import ImportOptions, ingest_run_create
-from apps.ingest.services.live import feed_create
 from apps.ingest.services.paths import PathRefusedError, import_path_resolve, upload_store
 from apps.ingest.tasks import ingest_run_hand_out
 from finops.providers.aws.permissions import policy
@@ -273,28 +274,24 @@ def feed_add(request: HttpRequest) -> HttpResponse:
         return _page(request, 422, feed_form=form)
     given = form.cleaned_data
     request_of = _asked(request)
+    organisation = request_of.organisation
+    assert organisation is not None  # noqa: S101 - the access check needs a membership
     try:
-        with transaction.atomic():
-            feed = feed_create(
-                name=given["name"],
-                regions=given["regions"],
-                interval=timedelta(minutes=given["minutes"]),
-                instance_types=given["instance_types"],
-                products=[p.strip() for p in given["products"].split(";") if p.strip()],
-                role_arn=given["role_arn"],
-                external_id=given["external_id"],
-                account=given["account"],
-                organisation=request_of.organisation,
-            )
-            audit_record(
-                organisation=request_of.organisation,
-                actor=Actor.of_user(request_of.user),
-                action="feed.create",
-                target=feed,
-                after={"name": feed.name, "regions": feed.regions},
-            )
-    except IntegrityError:
-        form.add_error("name", _("There is a feed of this name already."))
+        feed = price_feed_add(
+            organisation=organisation,
+            actor=Actor.of_user(request_of.user),
+            name=given["name"],
+            regions=given["regions"],
+            interval=timedelta(minutes=given["minutes"]),
+            instance_types=given["instance_types"],
+            products=[p.strip() for p in given["products"].split(";") if p.strip()],
+            role_arn=given["role_arn"],
+            external_id=given["external_id"],
+            account=given["account"],
+        )
+    except ValidationError as error:
+        for name, texts in error.message_dict.items():
+            form.add_error(name, " ".join(texts))
         return _page(request, 422, feed_form=form)
     messages.success(
         request, _("The feed %(name)s is created; it is asked within a minute.") % {"name": feed.name}
@@ -309,19 +306,9 @@ def feed_switch(request: HttpRequest, feed_id: int) -> HttpResponse:
     feed: Feed = get_object_or_404(
         _feeds(request).filter(organisation=_asked(request).organisation), pk=feed_id
     )
-    before = feed.state
-    after = FeedState.NEW if before == FeedState.OFF else FeedState.OFF
-    with transaction.atomic():
-        Feed.objects.filter(pk=feed.pk).update(state=after)
-        audit_record(
-            organisation=feed.organisation,
-            actor=Actor.of_user(_asked(request).user),
-            action="feed.switch",
-            target=feed,
-            before={"state": before},
-            after={"state": str(after)},
-        )
-    text = _("%(name)s is paused.") if after == FeedState.OFF else _("%(name)s goes on.")
+    paused = feed.state != FeedState.OFF
+    feed_pause(feed=feed, actor=Actor.of_user(_asked(request).user), paused=paused)
+    text = _("%(name)s is paused.") if paused else _("%(name)s goes on.")
     messages.success(request, text % {"name": feed.name})
     return redirect("dashboard:data")
 

@@ -13,11 +13,12 @@ from django.utils.translation import gettext as _
 
 from apps.ingest.models import Feed, FeedKind, FeedState
 from apps.ingest.services.bill_feeds import access_of, place_of
+from apps.ingest.services.feeds import permissions_document
 from finops.providers.aws.bill_bucket import BillPlace
 from finops.providers.aws.bill_permissions import check_bills
 from finops.providers.aws.bill_setup import HOME_REGION, read_policy
 from finops.providers.aws.commitment_permissions import check_commitments, commitment_policy
-from finops.providers.aws.permissions import Finding, check, policy
+from finops.providers.aws.permissions import check, policy
 from finops.providers.aws.session import Access
 from finops.providers.base import PermanentError
 from finops.verbs import JsonCommand
@@ -77,7 +78,7 @@ class Command(JsonCommand):
             paid += checked.paid_requests
         denied = [finding for finding in findings if finding.needed and finding.verdict == "denied"]
         if options["json"]:
-            self.stdout.write(json.dumps(self._document(account, findings, paid), ensure_ascii=False))
+            self.stdout.write(json.dumps(permissions_document(account, findings, paid), ensure_ascii=False))
         else:
             for finding in findings:
                 self.stdout.write(
@@ -127,21 +128,3 @@ class Command(JsonCommand):
             return []
         feeds = Feed.objects.filter(provider="aws", kind=FeedKind.BILLS).exclude(state=FeedState.OFF)
         return [(access_of(feed), place_of(feed)) for feed in feeds]
-
-    def _document(self, account: str, findings: list[Finding], paid: int) -> dict[str, Any]:
-        return {
-            "account": account or None,
-            "actions": [
-                {
-                    "action": finding.action,
-                    "region": finding.region,
-                    "verdict": finding.verdict,
-                    "needed": finding.needed,
-                    "dark": finding.dark or None,
-                    "reason": finding.reason or None,
-                }
-                for finding in findings
-            ],
-            "paid_requests": paid,
-            "all_needed_allowed": all(f.verdict == "allowed" for f in findings if f.needed),
-        }
