@@ -15,7 +15,7 @@ from apps.accounts.roles import Action, who_may
 from apps.accounts.selectors import member_list, team_list
 from apps.dashboard import format as fmt
 from apps.dashboard.words import lang
-from apps.recommendations.kinds import kind_of, kinds
+from apps.recommendations.kinds import kind_for, kinds
 from apps.recommendations.models import (
     Effort,
     InboxLook,
@@ -117,7 +117,7 @@ def looks(organisation: Organisation, now: datetime) -> list[dict[str, Any]]:
     known = {kind.name for kind in kinds()}
     return [
         {
-            "kind": str(kind_of(look.kind).title),
+            "kind": str(kind_for(look.kind).title),
             "at": look.at,
             "late": now - look.at > LATE,
             "looked": look.looked,
@@ -136,7 +136,7 @@ def titles_of(organisation: Organisation, rows: Iterable[Recommendation], found:
         wanted.update({found.held_by[row.pk]} if row.pk in found.held_by else ())
         wanted.update({row.follows_id} if row.follows_id else ())
     return {
-        row.pk: kind_of(row.kind).wording(row.document, lang()).title
+        row.pk: kind_for(row.kind).wording(row.document, lang()).title
         for row in recommendation_list(organisation).filter(pk__in=wanted)
     }
 

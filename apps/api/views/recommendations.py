@@ -19,7 +19,7 @@ from apps.accounts.models import Membership
 from apps.accounts.roles import Action, Scope
 from apps.api.endpoint import ApiView, Endpoint, Refused
 from apps.api.strict import PageQuery, StrictSerializer
-from apps.recommendations.kinds import kind_of, kinds
+from apps.recommendations.kinds import kind_for, kinds
 from apps.recommendations.models import Effort, Recommendation, RecommendationState
 from apps.recommendations.selectors.inbox import InboxFilter, recommendation_find, recommendation_list
 from apps.recommendations.selectors.inbox_document import detail_document, inbox_document
@@ -59,7 +59,7 @@ class _View(ApiView):
     def decide(self, row: Recommendation, change: Callable[..., Recommendation], **given: Any) -> None:
         """Check the role for the kind, then change. 409 where the state forbids it."""
         if self.key is None:
-            check(self.membership, kind_of(row.kind).decide)
+            check(self.membership, kind_for(row.kind).decide)
         try:
             change(recommendation=row, actor=self.actor, now=timezone.now(), **given)
         except ValidationError as error:
@@ -95,21 +95,23 @@ class Inbox(_View):
         """A page of the document."""
         names = ("kind", "state", "team", "owner", "effort")
         given = {name: self.query[name] for name in names if name in self.query}
-        rows = list(recommendation_list(self.organisation, InboxFilter(**given)))
+        rows = recommendation_list(self.organisation, InboxFilter(**given))
+        ids = list(rows.values_list("pk", flat=True))
         number, size = self.query["page"], self.query["page_size"]
         start = (number - 1) * size
-        if start >= len(rows) and number > 1:
+        if start >= len(ids) and number > 1:
             raise NotFound(_("There is no page %(number)d.") % {"number": number})
-        document = inbox_document(self.organisation, rows, now=timezone.now(), filtered=bool(given))
-        found = document.pop("recommendations")
-        more = start + size < len(rows)
+        shown = rows.filter(pk__in=ids[start : start + size])
+        among = ids if given else None
+        document = inbox_document(self.organisation, shown, now=timezone.now(), among=among)
+        more = start + size < len(ids)
         return self.answer(
             {
-                "count": len(rows),
+                "count": len(ids),
                 "page": number,
                 "page_size": size,
                 "next": self._page_address(number + 1) if more else None,
-                "results": found[start : start + size],
+                "results": document.pop("recommendations"),
                 **document,
             }
         )

@@ -29,7 +29,7 @@ from apps.dashboard import inbox
 from apps.dashboard.presenters import recommendations as words
 from apps.dashboard.spend import bill_age
 from apps.dashboard.views.spend import organisation_of
-from apps.recommendations.kinds import kind_of, kinds
+from apps.recommendations.kinds import kind_for, kinds
 from apps.recommendations.models import Effort, Recommendation, RecommendationState
 from apps.recommendations.selectors.inbox import InboxFilter, recommendation_find, recommendation_list
 from apps.recommendations.selectors.inbox_document import card_of
@@ -111,17 +111,18 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
     """The inbox; filters live in the address."""
     organisation, now = organisation_of(request), datetime.now(UTC)
     chosen, given = filter_of(request)
-    rows = list(recommendation_list(organisation, chosen))
+    rows = recommendation_list(organisation, chosen)
     narrowed = any(given[name] for name in NAMES if name != "state")
-    found = standing(organisation, rows if narrowed else None)
+    ids = set(rows.values_list("pk", flat=True)) if narrowed else None
+    found = standing(organisation, ids)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("p"))
-    waiting = [row for row in rows if row.state == RecommendationState.OPEN] if narrowed else found.rows
-    ever = bool(rows) or recommendation_list(organisation).exists()
+    waiting = sum(ids is None or row.pk in ids for row in found.rows)
+    ever = bool(found.rows) or recommendation_list(organisation).exists()
     membership = cast(SignedInRequest, request).membership
     context: dict[str, Any] = {
         "page": "recommendations",
         "data_age": bill_age(organisation, now),
-        "heading": words.heading(found, len(waiting), ever),
+        "heading": words.heading(found, waiting, ever),
         "lead": words.lead(found),
         "method": words.method_note(found.totals),
         "kpis": inbox.figures(organisation, found, now),
@@ -153,7 +154,7 @@ def one_page(request: HttpRequest, recommendation_id: int) -> HttpResponse:
     amount = monthly(row)
     scale = (min(amount.low, ZERO), max(amount.high, ZERO))
     membership = cast(SignedInRequest, request).membership
-    kind = kind_of(row.kind)
+    kind = kind_for(row.kind)
     months = list(row.realised.all())
     context: dict[str, Any] = {
         "page": "recommendations",
@@ -192,7 +193,7 @@ def decide(request: HttpRequest) -> HttpResponse:
     done, refused = 0, []
     for row in recommendation_list(organisation).filter(pk__in=form.cleaned_data["ids"]).order_by("pk"):
         try:
-            check(cast(SignedInRequest, request).membership, kind_of(row.kind).decide)
+            check(cast(SignedInRequest, request).membership, kind_for(row.kind).decide)
             change(recommendation=row, **given)
             done += 1
         except NotAllowed as error:
@@ -214,7 +215,7 @@ def owner(request: HttpRequest, recommendation_id: int) -> HttpResponse:
     row = recommendation_find(organisation, recommendation_id)
     if row is None:
         raise Http404
-    check(cast(SignedInRequest, request).membership, kind_of(row.kind).decide)
+    check(cast(SignedInRequest, request).membership, kind_for(row.kind).decide)
     text = request.POST.get("owner", "")
     try:
         decisions.recommendation_assign(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import Organisation
 from apps.billing.selectors.spend_sums import decimal_text
 from apps.ingest.reports import iso
-from apps.recommendations.kinds import Sentence, kind_of
+from apps.recommendations.kinds import Sentence, kind_for
 from apps.recommendations.models import InboxLook, RealisedSaving, Recommendation, RecommendationEvent
+from apps.recommendations.selectors.inbox import recommendation_list
 from apps.recommendations.selectors.standing import Standing, monthly, standing
 from finops.engine.alternatives import Amount, Total
 from finops.frames.money import EXACT
@@ -54,7 +55,7 @@ class BestOpen:
 
 def card_of(row: Recommendation, found: Standing, language: str | None = None) -> Card:
     """The card of a row in the language asked for, by default the active one."""
-    kind = kind_of(row.kind)
+    kind = kind_for(row.kind)
     return Card(
         row=row,
         kind_title=str(kind.title),
@@ -69,9 +70,10 @@ def card_of(row: Recommendation, found: Standing, language: str | None = None) -
 def best_open(organisation: Organisation, limit: int = 3) -> BestOpen:
     """The `limit` largest open recommendations of the best set without conflicts, with its totals."""
     found = standing(organisation)
-    best = [row for row in found.rows if row.pk in found.counted]
+    best = [row.pk for row in found.rows if row.pk in found.counted]
+    shown = recommendation_list(organisation).filter(pk__in=best[:limit])
     return BestOpen(
-        cards=tuple(card_of(row, found) for row in best[:limit]),
+        cards=tuple(card_of(row, found) for row in shown),
         totals=found.totals,
         waiting=len(found.rows),
         counted=len(best),
@@ -79,10 +81,14 @@ def best_open(organisation: Organisation, limit: int = 3) -> BestOpen:
 
 
 def inbox_document(
-    organisation: Organisation, rows: Sequence[Recommendation], *, now: datetime, filtered: bool
+    organisation: Organisation,
+    rows: Iterable[Recommendation],
+    *,
+    now: datetime,
+    among: Collection[int] | None = None,
 ) -> Document:
-    """`{"recommendations", "totals", "open", "looks", "evidence"}`. `filtered`: totals of these rows only."""
-    found = standing(organisation, rows if filtered else None)
+    """`{"recommendations", "totals", "open", "looks", "evidence"}`. `among`: totals of these ids only."""
+    found = standing(organisation, among)
     return {
         "recommendations": [recommendation_document(row, found) for row in rows],
         "totals": totals_document(found),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal, localcontext
@@ -57,14 +57,17 @@ def monthly(row: Recommendation) -> Amount:
         )
 
 
-def standing(organisation: Organisation, among: Sequence[Recommendation] | None = None) -> Standing:
-    """How the open rows of an organisation stand to each other; `among` limits the totals to some of them.
+def standing(organisation: Organisation, among: Collection[int] | None = None) -> Standing:
+    """How the open rows of an organisation stand to each other; `among`: ids that the totals are limited to.
 
     Alternatives are looked for in all open rows whatever `among` is: a filter must not hide that two rows
-    claim the same hours.
+    claim the same hours. The rows come without their documents.
     """
-    rows = list(recommendation_list(organisation).filter(state__in=[*WAITING, *HOLDING]))
-    open_ = [row for row in rows if row.state in WAITING]
+    every = recommendation_list(organisation).defer("document", "evidence", "counterfactual")
+    open_ = list(every.filter(state__in=WAITING))
+    first = min((row.claim_start for row in open_), default=None)
+    held = every.filter(state__in=HOLDING, claim_end__gt=first) if first else ()
+    rows = [*open_, *held]
     graph = conflict_graph([claim_of(row) for row in rows])
     place = {row.pk: i for i, row in enumerate(rows)}
     alternatives: dict[int, tuple[int, ...]] = {}
@@ -75,7 +78,7 @@ def standing(organisation: Organisation, among: Sequence[Recommendation] | None 
         holders = [one.pk for one in near if one.state in HOLDING and one.pk != row.follows_id]
         if holders:
             held_by[row.pk] = holders[0]
-    wanted = None if among is None else {row.pk for row in among}
+    wanted = None if among is None else set(among)
     counted, mixed = _counted(open_, alternatives, held_by, wanted)
     sums: dict[str, list[Amount]] = defaultdict(list)
     for row in open_:

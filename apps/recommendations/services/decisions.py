@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership, Organisation
 from apps.accounts.services import audit_record
-from apps.recommendations.kinds import kind_of
+from apps.recommendations.kinds import kind_for
 from apps.recommendations.models import EventAction, Recommendation, RecommendationState
 from apps.recommendations.selectors.inbox import HOLDING
 from apps.recommendations.selectors.standing import claim_of
@@ -243,7 +243,7 @@ def _counterfactual(row: Recommendation, now: datetime) -> dict[str, Any]:
         "claim_start": iso(row.claim_start),
         "claim_end": iso(row.claim_end),
         **savings_of(row),
-        "basis": dict(kind_of(row.kind).counterfactual(row)),
+        "basis": dict(kind_for(row.kind).counterfactual(row)),
     }
 
 

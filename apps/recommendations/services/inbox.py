@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +25,14 @@ from apps.recommendations.models import (
 )
 from apps.recommendations.selectors.inbox import HOLDING
 from apps.recommendations.services.document import decimal_text
+from finops.frames.focus import DECIMAL_PRECISION, DECIMAL_SCALE
+from finops.frames.money import EXACT
 
 State = RecommendationState
 ACTOR = Actor.system("recommendations")
 MAX_TEXT = 300
+MAX_AMOUNT = Decimal(10) ** (DECIMAL_PRECISION - DECIMAL_SCALE)
+PLACES = Decimal(1).scaleb(-DECIMAL_SCALE)
 _SAVINGS = ("saving_low", "saving", "saving_high", "monthly_saving", "one_time")
 
 
@@ -64,10 +69,9 @@ class Finding:
     scenarios: tuple[Decimal, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        for name in _SAVINGS:
-            value = getattr(self, name)
-            if not isinstance(value, Decimal) or not value.is_finite():
-                raise ValueError(f"{name} of {self.subject!r} is no finite Decimal: {value!r}")
+        for value in (*(getattr(self, name) for name in _SAVINGS), *self.scenarios):
+            if not isinstance(value, Decimal) or not value.is_finite() or abs(value) >= MAX_AMOUNT:
+                raise ValueError(f"an amount of {self.subject!r} is no Decimal that is stored: {value!r}")
         if not self.saving_low <= self.saving <= self.saving_high:
             raise ValueError(f"the saving of {self.subject!r} lies outside of its interval")
         if self.claim_start.tzinfo is None or self.claim_end.tzinfo is None:
@@ -79,8 +83,17 @@ class Finding:
                 raise ValueError(f"a subject or claim needs 1 to {MAX_TEXT} characters: {text[:40]!r}")
         if self.effort not in Effort.values or self.reversibility not in Reversibility.values:
             raise ValueError(f"effort or reversibility of {self.subject!r} is not known")
+        self._check_evidence()
         if not self.currency or bool(self.scenario_set) != bool(self.scenarios):
             raise ValueError(f"{self.subject!r} needs a currency, and scenarios need the name of their set")
+
+    def _check_evidence(self) -> None:
+        """The upkeep of the lake reads snapshot ids out of what is stored: they must be numbers."""
+        snapshots = self.evidence.get("snapshots") or {}
+        if not all(str(number).isdecimal() for number in snapshots.values()):
+            raise ValueError(f"the evidence of {self.subject!r} names no snapshots: {snapshots!r}")
+        if "\\u0000" in json.dumps(self.evidence):
+            raise ValueError(f"the evidence of {self.subject!r} holds a character that is not stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +259,10 @@ def _left_interval(row: Recommendation, finding: Finding) -> bool:
 
 
 def _fill(row: Recommendation, finding: Finding, teams: Mapping[str, Team], now: datetime) -> None:
-    for name in (
-        "claim_start", "claim_end", "currency", *_SAVINGS, "effort", "reversibility", "scenario_set",
-    ):  # fmt: skip
+    for name in ("claim_start", "claim_end", "currency", "effort", "reversibility", "scenario_set"):
         setattr(row, name, getattr(finding, name))
+    for name in _SAVINGS:  # as they are stored, so that the same finding again is no change
+        setattr(row, name, getattr(finding, name).quantize(PLACES, context=EXACT))
     row.document, row.evidence = dict(finding.document), dict(finding.evidence)
     row.claims, row.scenarios = sorted(set(finding.claims)), list(finding.scenarios)
     row.team = teams[finding.team] if finding.team else None

@@ -61,6 +61,8 @@ def launch_rows_publish(*, organisation: Organisation, now: datetime, again: boo
     seen = _seen(snapshots)
     last = InboxLook.objects.filter(organisation=organisation, kind=KIND).first()
     if last is not None and not again and not _due(last, seen, organisation, now):
+        if last.seen == seen:  # looked, and nothing has changed
+            InboxLook.objects.filter(pk=last.pk, at__lt=now).update(at=now)
         return Looked("seen")
     found: list[Finding] = []
     problems: list[dict[str, str]] = []

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_noop as noop
 
 from apps.accounts.models import Organisation
 from apps.ingest.selectors import current_snapshots
-from apps.recommendations.kinds import RealisedMonth, kind_of
+from apps.recommendations.kinds import RealisedMonth, kind_for
 from apps.recommendations.models import InboxLook, RealisedSaving, Recommendation
 from apps.recommendations.selectors.inbox import HOLDING
 from finops.engine.spend import next_month
@@ -102,7 +102,7 @@ def promised(row: Recommendation, month: date) -> Decimal:
 
 
 def _row(row: Recommendation, organisation: Organisation, now: datetime) -> int:
-    answered = kind_of(row.kind).realised(row, organisation, now)
+    answered = kind_for(row.kind).realised(row, organisation, now)
     by_month = {one.month: one for one in answered or ()}
     reason = NOT_READ if answered is None else NO_BILL
     wanted = [month for month, _low, _high in claim_months(row, now)]

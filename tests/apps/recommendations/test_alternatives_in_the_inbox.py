@@ -11,8 +11,10 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
+from apps.accounts.roles import Action
 from apps.billing.models import Anomaly
 from apps.ingest.services import upkeep
+from apps.recommendations.kinds import kind_for
 from apps.recommendations.models import RealisedSaving, Recommendation
 from apps.recommendations.selectors.inbox import (
     InboxFilter,
@@ -20,9 +22,11 @@ from apps.recommendations.selectors.inbox import (
     recommendation_list,
     waiting_count,
 )
+from apps.recommendations.selectors.inbox_document import best_open
 from apps.recommendations.selectors.standing import standing
 from apps.recommendations.services.decisions import recommendation_accept
 from apps.recommendations.services.inbox import Finding, publish
+from apps.recommendations.services.realised import realised_refresh
 from tests.support.recommendations import NOW, finding, made_up_kind, registered
 
 DAY = timedelta(days=1)
@@ -75,7 +79,7 @@ def test_what_was_accepted_has_its_hours(organisation: Organisation) -> None:
 
 def test_a_filter_changes_the_total_and_not_who_excludes_whom(organisation: Organisation) -> None:
     rows = put(organisation, pool("plan", "100", "x", "y"), pool("x", "60", "x"), pool("y", "50", "y"))
-    found = standing(organisation, [rows["plan"]])
+    found = standing(organisation, [rows["plan"].pk])
     assert found.counted == {rows["plan"].pk}
     assert found.totals["USD"].expected == 100
     assert len(found.alternatives[rows["plan"].pk]) == 2
@@ -107,6 +111,30 @@ def test_two_currencies_are_two_totals_and_never_compared(organisation: Organisa
     found = standing(organisation)
     assert {currency: total.expected for currency, total in found.totals.items()} == {"EUR": 20, "USD": 10}
     assert found.mixed == {rows["c"].pk, rows["d"].pk}
+
+
+def test_the_best_that_wait_for_the_overview(organisation: Organisation) -> None:
+    rows = put(
+        organisation, pool("plan", "100", "x", "y"), pool("x", "60", "x"), pool("y", "50", "y"),
+        pool("z", "7", "z"),
+    )  # fmt: skip
+    best = best_open(organisation, limit=2)
+    assert [card.row for card in best.cards] == [rows["x"], rows["y"]]
+    assert [card.sentence.title for card in best.cards] == ["Stop x", "Stop y"]
+    assert (best.waiting, best.counted, best.totals["USD"].expected) == (4, 3, 117)
+    elsewhere = Organisation.objects.create(name="Elsewhere", slug="elsewhere")
+    assert best_open(elsewhere).cards == ()
+
+
+def test_a_kind_that_is_no_longer_known_is_shown_by_its_name(organisation: Organisation) -> None:
+    row = put(organisation, pool("x", "60", "x"))["x"]
+    Recommendation.objects.update(kind="older")
+    best = best_open(organisation)
+    assert (best.cards[0].kind_title, best.cards[0].sentence.title) == ("older", "older")
+    assert kind_for("older").decide == Action.MANAGE_ORGANISATION
+    assert recommendation_accept(recommendation=row, actor=Actor.system("ada"), now=NOW).state == "accepted"
+    assert realised_refresh(organisation=organisation, now=NOW + DAY) == 1
+    assert "do not tell" in RealisedSaving.objects.get().reason
 
 
 def test_each_organisation_sees_its_own(organisation: Organisation) -> None:

@@ -58,6 +58,13 @@ def test_the_same_finding_twice_is_one_row_without_noise(organisation: Organisat
     assert actions() == ["published"]
 
 
+def test_an_amount_with_more_places_than_are_stored_is_no_news(organisation: Organisation) -> None:
+    third = {"monthly_saving": Decimal(100) / 3}
+    put(organisation, finding(**third))
+    put(organisation, finding(**third), days=1)
+    assert actions() == ["published"]
+
+
 def test_another_saving_is_kept_with_what_it_was(organisation: Organisation) -> None:
     put(organisation, finding())
     put(organisation, finding(saving="150", claims=("b", "a", "b")), days=1)
@@ -159,6 +166,10 @@ def test_refused_as_a_whole(organisation: Organisation) -> None:
         {"effort": "none"},
         {"currency": ""},
         {"scenarios": (Decimal(1),)},
+        {"scenarios": (Decimal("Infinity"),), "scenario_set": "s"},
+        {"one_time": Decimal(10) ** 20},
+        {"evidence": {"snapshots": {"focus_costs": "newest"}}},
+        {"evidence": {"inputs": {"name": "a\x00"}}},
     ],
 )
 def test_a_finding_that_contradicts_itself_is_none(changes: dict[str, Any]) -> None:

@@ -141,9 +141,10 @@ def test_the_same_prices_and_workloads_are_looked_at_once(windows: None, organis
     hour = timedelta(hours=1)
     Workload.objects.update(updated_at=later - hour)
     assert launch_rows_publish(organisation=organisation, now=later + hour).state == "seen"
+    assert InboxLook.objects.get().at == later + hour  # looked, and nothing had changed
     InboxLook.objects.update(seen="older prices")
-    assert launch_rows_publish(organisation=organisation, now=later + hour / 2).state == "seen"
-    assert launch_rows_publish(organisation=organisation, now=later + hour).state == "looked"
+    assert launch_rows_publish(organisation=organisation, now=later + 1.5 * hour).state == "seen"
+    assert launch_rows_publish(organisation=organisation, now=later + 2 * hour).state == "looked"
 
 
 def test_each_organisation_gets_its_own(windows: None, organisation: Organisation) -> None:

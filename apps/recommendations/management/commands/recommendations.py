@@ -40,7 +40,8 @@ class Command(InboxVerb):
             inbox_look(organisation=organisation, now=now)
         given = {name: options[name] for name in FILTERS}
         rows = list(recommendation_list(organisation, InboxFilter(**given)))
-        return inbox_document(organisation, rows, now=now, filtered=any(given.values()))
+        among = [row.pk for row in rows] if any(given.values()) else None
+        return inbox_document(organisation, rows, now=now, among=among)
 
     def show(self, document: dict[str, Any]) -> None:
         """A line a row, then the totals."""
