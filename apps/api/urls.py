@@ -101,6 +101,9 @@ bill_tables_urls = [
     path("exchange-rates/import", bill_tables.ImportExchangeRates.as_view(), name="exchange-rates-import"),
     path("exchange-rates/convert", bill_tables.ConvertAmount.as_view(), name="exchange-rates-convert"),
     path("exchange-rates/<id:rate_id>", bill_tables.OneExchangeRate.as_view(), name="exchange-rate"),
+    path("expected-totals", bill_tables.ExpectedTotals.as_view(), name="expected-totals"),
+    path("expected-totals/import", bill_tables.ImportExpectedTotals.as_view(), name="expected-totals-import"),
+    path("expected-totals/<id:total_id>", bill_tables.OneExpectedTotal.as_view(), name="expected-total"),
     path("account-names", bill_tables.AccountNames.as_view(), name="account-names"),
     path("account-names/import", bill_tables.ImportAccountNames.as_view(), name="account-names-import"),
 ]

@@ -1,4 +1,6 @@
-"""Decimals as people type and read them. For forms and pages only: bills, CSV and JSON have fixed rules.
+"""Decimals as people type and read them, for forms and pages, and as machines do (`decimal_text`).
+
+Bills, CSV and JSON have fixed rules: a point, no grouping.
 
 The separators come from the stated locale. Without one a number is taken only if it can mean one thing:
 "12.5" and "1,234.56" can, "1,234" cannot. A separator in an impossible place is refused and never dropped:
@@ -56,6 +58,19 @@ LOCALES: dict[str, Separators] = {
 }
 _MINUS = {"-": -1, "\u2212": -1, "+": 1}
 _PLAIN = re.compile(r"[0-9]+")
+
+
+def decimal_text(amount: Decimal | None) -> str | None:
+    """The exact digits for JSON and files: no exponent, no needless zeros; None stays None.
+
+    >>> decimal_text(Decimal("1.50")), decimal_text(Decimal("1E+2")), decimal_text(Decimal("-0.00"))
+    ('1.5', '100', '0')
+    """
+    if amount is None:
+        return None
+    text = format(amount, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 def separators_of(locale: str | None) -> Separators | None:

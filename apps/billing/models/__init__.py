@@ -29,6 +29,7 @@ from apps.billing.models.budgets import (
 from apps.billing.models.commitments import SeenOffer
 from apps.billing.models.deliveries import BillReport, Delivery, DeliveryPart, DeliveryState
 from apps.billing.models.exchange import ExchangeRate
+from apps.billing.models.expected import ExpectedTotal
 from apps.billing.models.owned import CommitmentAlert, CommitmentChange, OwnedCommitment
 from apps.billing.models.rates import NegotiatedRateRow
 
@@ -56,6 +57,7 @@ __all__ = [
     "DeliveryPart",
     "DeliveryState",
     "ExchangeRate",
+    "ExpectedTotal",
     "NameSource",
     "NegotiatedRateRow",
     "OwnedCommitment",

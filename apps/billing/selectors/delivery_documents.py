@@ -13,6 +13,7 @@ from apps.billing.models import Delivery
 from apps.billing.selectors.deliveries import PartChange, delivery_before, delivery_changes
 from finops.frames.money import EXACT
 from finops.lake import BILL_DAILY, BILL_LINES, facts
+from finops.text.numbers import decimal_text
 
 ABSENT = "absent"
 
@@ -90,9 +91,9 @@ def evidence(now: datetime) -> dict[str, Any]:
 def _change(change: PartChange, by: Sequence[str], before: Delivery, after: Delivery) -> dict[str, Any]:
     return {
         **dict(zip(by, change.key, strict=True)),
-        "before": ABSENT if change.before is None else plain(change.before),
-        "after": ABSENT if change.after is None else plain(change.after),
-        "difference": plain(change.difference),
+        "before": ABSENT if change.before is None else decimal_text(change.before),
+        "after": ABSENT if change.after is None else decimal_text(change.after),
+        "difference": decimal_text(change.difference),
         "currency": change.currency,
         "report": after.report.name,
         "payer": after.report.payer,
@@ -101,17 +102,12 @@ def _change(change: PartChange, by: Sequence[str], before: Delivery, after: Deli
     }
 
 
-def _by_currency(changes: Sequence[dict[str, Any]]) -> dict[str, str]:
+def _by_currency(changes: Sequence[dict[str, Any]]) -> dict[str, str | None]:
     sums: dict[str, Decimal] = {}
     for change in changes:
         before = sums.get(change["currency"], Decimal(0))
         sums[change["currency"]] = EXACT.add(before, Decimal(change["difference"]))
-    return {currency: plain(amount) for currency, amount in sorted(sums.items())}
-
-
-def plain(amount: Decimal) -> str:
-    """Without exponent and needless zeros."""
-    return format(amount.normalize(EXACT), "f") if amount else "0"
+    return {currency: decimal_text(amount) for currency, amount in sorted(sums.items())}
 
 
 def _iso(moment: datetime) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from apps.billing.models import Delivery
@@ -12,7 +11,7 @@ from apps.billing.selectors.focus_rows import Chosen, Presence, focus_name
 from apps.billing.selectors.spend_document import evidence
 from finops.engine.spend import Window
 from finops.frames.focus_check import Finding
-from finops.frames.money import EXACT
+from finops.text.numbers import decimal_text
 
 
 def focus_document(
@@ -50,7 +49,7 @@ def focus_document(
             {"rule": f.rule, "column": f.column, "rows": f.rows, "example": f.example} for f in findings
         ],
         "totals": {
-            currency or "": {basis: _text(value) for basis, value in sums.items()}
+            currency or "": {basis: decimal_text(value) for basis, value in sums.items()}
             for currency, sums in presence.totals.items()
         },
         "sources": [_source(deliveries.get(n), n, presence) for n in presence.rows],
@@ -70,7 +69,3 @@ def _source(delivery: Delivery | None, number: int, presence: Presence) -> dict[
             "stopgap": delivery.stopgap,
         }
     return found
-
-
-def _text(value: Decimal | None) -> str | None:
-    return None if value is None else format(value.normalize(EXACT), "f")

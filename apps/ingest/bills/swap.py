@@ -19,9 +19,11 @@ from django.db.models import Q
 from pyiceberg.expressions import BooleanExpression
 
 from apps.billing.models import BillReport, Delivery, DeliveryPart, DeliveryState
+from apps.billing.selectors.expected import expected_of
 from apps.ingest.bills.kinds import BY_NAME, GIVE_WAY
 from apps.ingest.bills.staged import Staged
-from apps.ingest.bills.totals import Totals, as_text, checks, ends_early, final_of, reconcile, totals_of
+from apps.ingest.bills.totals import Totals, as_text, checks, ends_early, final_of, totals_of
+from finops.engine.reconciliation import reconcile
 from finops.frames.focus import BASES
 from finops.lake import BILL_DAILY, BILL_LINES, Lake
 from finops.lake.bill_tables import DAILY_DIMENSIONS, DAILY_SUMS
@@ -152,7 +154,10 @@ def record(
 
 def _store(one: Decided, *, run_id: int, expected: dict[str, Decimal] | None) -> Delivery:
     staged, totals = one.staged, one.totals
-    reconciled, difference = reconcile(totals, expected)
+    report = BillReport.objects.select_related("organisation").get(pk=staged.report)
+    expected = expected or expected_of(report, staged.identity.period)
+    billed = {currency: sums["billed"] for currency, sums in totals.by_currency.items()}
+    reconciled, difference = reconcile(billed, expected)
     notes = [note for part in staged.parts for note in part.notes] + totals.notes
     notes += checks(totals, has_net_columns=NET_COLUMN in map(plain, staged.columns))
     notes += staged.doubts + ends_early(totals, staged.identity.period, staged.delivered_at)

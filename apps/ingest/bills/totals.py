@@ -13,6 +13,7 @@ import duckdb
 from finops.frames.focus import BASES, DECIMAL_SCALE
 from finops.frames.money import EXACT
 from finops.lake.sql import quote
+from finops.text.numbers import decimal_text
 
 _SUMS = ", ".join(f"sum({column})" for column in BASES.values())
 # Clouds deliver a day's charges within three days; a file that ends longer before it was made lacks some.
@@ -174,26 +175,7 @@ def checks(totals: Totals, *, has_net_columns: bool) -> list[dict[str, Any]]:
 def as_text(value: Any) -> Any:
     """Decimals as plain texts without needless zeros, everything else as it is."""
     if isinstance(value, Decimal):
-        return format(value.normalize(EXACT), "f") if value else "0"
+        return decimal_text(value)
     if isinstance(value, dict):
         return {key: as_text(inner) for key, inner in value.items()}
     return value
-
-
-def reconcile(
-    totals: Totals, expected: dict[str, Decimal] | None
-) -> tuple[bool | None, dict[str, Decimal] | None]:
-    """(whether cash equals what was expected, difference per currency); None where nothing was expected.
-
-    A total is compared to the places in which it is given: an invoice is written in cents.
-    """
-    if not expected:
-        return None, None
-    difference = {}
-    for currency, wanted in expected.items():
-        billed = totals.by_currency.get(currency, {}).get("billed") or Decimal(0)
-        places = wanted if wanted.as_tuple().exponent else Decimal(1)
-        difference[currency] = EXACT.subtract(billed.quantize(places, context=EXACT), wanted)
-    for currency in totals.by_currency.keys() - expected.keys():
-        difference[currency] = totals.by_currency[currency]["billed"] or Decimal(0)
-    return not any(difference.values()), difference

@@ -12,7 +12,9 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
 from apps.accounts.services import audit_record
 from apps.billing.models import Delivery, DeliveryState
-from apps.ingest.bills.totals import Totals, as_text, reconcile
+from apps.billing.services.expected import expected_total_set
+from apps.ingest.bills.totals import as_text
+from finops.engine.reconciliation import reconcile
 
 
 def invoice_total_set(
@@ -20,7 +22,8 @@ def invoice_total_set(
 ) -> Delivery:
     """Compare a current delivery's cash with the invoice, in the places in which the amount is written.
 
-    Amounts of other currencies that were given before stay. Raises ValidationError by field.
+    The total is kept for the month, so that a restated bill is compared with it too. Amounts of other
+    currencies that were given before stay. Raises ValidationError by field.
     """
     with transaction.atomic():
         found = Delivery.objects.select_for_update(of=("self",)).select_related("report").get(pk=delivery.pk)
@@ -38,16 +41,24 @@ def invoice_total_set(
         before = {"expected": found.expected, "reconciled": found.reconciled}
         expected = {code: Decimal(text) for code, text in (found.expected or {}).items()}
         expected[currency] = amount
-        totals = Totals(
-            by_currency={
-                code: {basis: None if text is None else Decimal(text) for basis, text in sums.items()}
-                for code, sums in found.totals.items()
-            }
-        )
-        found.reconciled, difference = reconcile(totals, expected)
+        billed = {
+            code: None if sums["billed"] is None else Decimal(sums["billed"])
+            for code, sums in found.totals.items()
+        }
+        found.reconciled, difference = reconcile(billed, expected)
         found.expected = {code: format(wanted, "f") for code, wanted in expected.items()}
         found.difference = as_text(difference)
         found.save(update_fields=["expected", "reconciled", "difference"])
+        expected_total_set(
+            organisation=organisation,
+            actor=actor,
+            billing_period=found.billing_period,
+            payer=found.report.payer,
+            report=found.report.name,
+            currency=currency,
+            total=amount,
+            source=_("entered beside the delivery"),
+        )
         audit_record(
             organisation=organisation,
             actor=actor,

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -47,6 +48,12 @@ class Command(JsonCommand):
             help=_("total of the invoice, once per currency"),
         )
         parser.add_argument(
+            "--expected",
+            default="",
+            metavar="FILE",
+            help=_("CSV of invoice totals by month, as import_expected_totals"),
+        )
+        parser.add_argument(
             "--whole",
             action="store_true",
             help=_("the files are the whole delivery, whatever their names say"),
@@ -63,6 +70,9 @@ class Command(JsonCommand):
         """One run for each path; files of one folder that stand together are one."""
         # A home that is used by commands only has no clock that would tell of an import that was killed.
         services.runs_reconcile(now=timezone.now())
+        if options["expected"]:
+            # Its refusal ends the command before a bill is touched.
+            call_command("import_expected_totals", options["expected"], stdout=self.stderr)
         runs = [
             bill_import(
                 paths=paths,
