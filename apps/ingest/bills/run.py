@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -185,7 +186,14 @@ class _Work:
         folder = Path(tempfile.mkdtemp(prefix="bills-", dir=spill))
         con = open_duckdb(lake.limits)
         stager = Stager(
-            lake, con, folder, self.options.kind, self._resolve, self._tell, dates=self.options.dates
+            lake,
+            con,
+            folder,
+            self.options.kind,
+            self._resolve,
+            self._tell,
+            dates=self.options.dates,
+            keep_all=settings.BILL_KEEP_SOURCE_COLUMNS,
         )
         try:
             bundles = gather(self.run.options["paths"], delivered_at=self.options.delivered_at)

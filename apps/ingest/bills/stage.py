@@ -24,6 +24,7 @@ from apps.accounts.models import Organisation
 from apps.billing.models import BillReport, Delivery
 from apps.ingest.bills.gather import Bundle
 from apps.ingest.bills.kinds import recognise
+from apps.ingest.bills.quickly import QuickFile, read_quickly
 from apps.ingest.bills.staged import BillRefusedError, Identity, Part, Staged, discard
 from finops.frames.spot import Rejection
 from finops.lake import BILL_LINES, Lake
@@ -60,7 +61,7 @@ class Stager:
     """Stages the bundles of one run; `resolve` gives the (report id, delivery id) of an identity.
 
     `tell` is called with the rows read of each file that is through. `dates` says how dates with slashes are
-    read, where somebody said so.
+    read, where somebody said so. `keep_all`: cells that no line column holds stay with their line.
     """
 
     lake: Lake
@@ -70,6 +71,7 @@ class Stager:
     resolve: Callable[[Bundle, Identity, str], tuple[int, int]]
     tell: Callable[[int], None] = lambda _rows: None
     dates: str = ""
+    keep_all: bool = True
     written: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -116,9 +118,13 @@ class Stager:
         ]
         if not reading:
             raise BillRefusedError("no rows: the billing period is not known")
+        quick = read_quickly(self.con, self.lake, self.folder, [_quick_file(*r) for r in reading])
+        self.written += quick.written
         threads = min(len(reading), self.lake.limits.threads)
         with ThreadPoolExecutor(threads) as pool:
-            written = list(pool.map(lambda r: self._write(*r), reading))
+            written = list(
+                pool.map(lambda r, path: self._write(r[0], r[1], r[2], path), reading, quick.lines)
+            )
         parts = []
         for (one, identity, _ids), (lake_file, rows, stored, identities) in zip(
             reading, written, strict=True
@@ -128,6 +134,10 @@ class Stager:
                 parts.append(part)
             else:
                 parts += self._split(bundle, one, part, sorted(identities, key=str))
+        if quick.daily and len({part.identity for part in parts}) == 1:
+            parts[0].daily = quick.daily
+        elif quick.daily:
+            self._drop(quick.daily)
         return parts
 
     def _open(self, shown: str, path: Path) -> _Opened:
@@ -142,6 +152,8 @@ class Stager:
         except UnclearError as error:
             told = [Rejection(shown, None, error.field, str(error))]
             raise BillRefusedError(f"{shown}, {error.field}: {error}", told) from error
+        if self.keep_all and "x_source_columns" not in lines.columns:
+            lines.columns["x_source_columns"] = given.unheld(lines.columns)
         currency_checked(kind, given, lines)
         return _Opened(shown, file, kind, given, lines)
 
@@ -181,16 +193,16 @@ class Stager:
         return Identity(*_tuple(found[1]))
 
     def _write(
-        self, one: _Opened, identity: Identity, ids: tuple[int, int]
+        self, one: _Opened, identity: Identity, ids: tuple[int, int], path: str | None
     ) -> tuple[str, int, int, set[Identity]]:
-        """(file of the lake, rows, rows without a fault, identities found)."""
-        fixed = _fixed(ids, identity, one.shown)
-        sql = one.sql(fixed, one.relation)
+        """(file of the lake, rows, rows without a fault, identities found); `path`: it is there already."""
         cursor = self.con.cursor()
         try:
-            [path] = self.lake.write_parts(cursor, BILL_LINES, {(str(ids[0]), _month(identity)): sql})
-            with self._lock:
-                self.written.append(path)
+            if path is None:
+                sql = one.sql(_fixed(ids, identity, one.shown), one.relation)
+                [path] = self.lake.write_parts(cursor, BILL_LINES, {(str(ids[0]), _month(identity)): sql})
+                with self._lock:
+                    self.written.append(path)
             rows, stored, found = cursor.execute(
                 f"SELECT count(*), count(x_row), list(DISTINCT ROW({_IDENTITY})) "
                 f"FILTER (x_row IS NOT NULL) FROM read_parquet({quote(path)})"
@@ -342,6 +354,11 @@ def _months_as_listed(bundle: Bundle, parts: Sequence[Part]) -> None:
                 f"{part.file}: rows of {_month(part.identity)}, and the manifest {bundle.manifest} is of "
                 f"{bundle.period:%Y-%m}"
             )
+
+
+def _quick_file(one: _Opened, identity: Identity, ids: tuple[int, int]) -> QuickFile:
+    fixed = {"x_report": str(ids[0]), "x_month": _month(identity), "x_delivery": ids[1], "x_file": one.shown}
+    return QuickFile(one.file, one.given, one.lines, one.kind.null_word, fixed)
 
 
 def _fixed(ids: tuple[int, int], identity: Identity, shown: str) -> dict[str, str]:

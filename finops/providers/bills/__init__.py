@@ -16,6 +16,7 @@ from finops.providers.bills.kind import (
     faults_sql,
     line_columns,
     lines_sql,
+    map_of,
     plain,
 )
 
@@ -35,5 +36,6 @@ __all__ = [
     "faults_sql",
     "line_columns",
     "lines_sql",
+    "map_of",
     "plain",
 ]

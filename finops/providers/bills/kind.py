@@ -41,6 +41,7 @@ from finops.text.sql import name, quote
 
 DECIMAL = f"DECIMAL({DECIMAL_PRECISION},{DECIMAL_SCALE})"
 NULL = "NULL"
+NULL_MAP = "CAST(NULL AS MAP(VARCHAR, VARCHAR))"
 # A year with a separator first: DuckDB would take other orders of day and month for what they are not.
 ZONED = "TIMESTAMP WITH TIME ZONE"
 
@@ -145,6 +146,8 @@ class Given:
         self.used: set[int] = set()
         # Places of numbers; kinds that read them in a way of their own have no texts to look at.
         self.numbers: set[int] = set()
+        # Maps made of columns: alias -> key -> place.
+        self.maps: dict[str, dict[str, int]] = {}
         self._places: dict[str, int] = {}
         for place, header in enumerate(headers):
             self._places.setdefault(kind.canonical(header.name), place)
@@ -234,7 +237,7 @@ class Given:
         """A map from JSON text; blank gives NULL, what is no JSON object rejects its row."""
         place = self.place(*names)
         if place is None:
-            return "CAST(NULL AS MAP(VARCHAR, VARCHAR))"
+            return NULL_MAP
         text = self._filled(place)
         alias = f"j{place}"
         if alias not in self.typed:
@@ -272,14 +275,26 @@ class Given:
     def tags(self, columns: Mapping[str, int]) -> str:
         """A map from one column per key (key -> place); a blank cell is no entry."""
         if not columns:
-            return "CAST(NULL AS MAP(VARCHAR, VARCHAR))"
-        keys = ", ".join(quote(key) for key in columns)
-        values = ", ".join(f"nullif({self.raw(place)}, '')" for place in columns.values())
+            return NULL_MAP
+        self.used.update(columns.values())
         alias = f"g{min(columns.values())}"
-        self.typed[alias] = (
-            f"map_from_entries(list_filter(list_zip([{keys}], [{values}]), lambda e: e[2] IS NOT NULL))"
-        )
+        self.typed[alias] = map_of(columns)
+        self.maps[alias] = dict(columns)
         return alias
+
+    def unheld(self, columns: Mapping[str, str]) -> str:
+        """A map of the cells that no line column has as they stand, under their headers.
+
+        `columns` is the SQL of the line columns. A number counts as held where any of them looks at it; a
+        text that only decides something, or stands in for another one, is held by none.
+        """
+        held = (self.numbers & self.used) | {place for keys in self.maps.values() for place in keys.values()}
+        for place in self.used - held:
+            forms = (self.raw(place), self._filled(place), *(f"{kind}{place}" for kind in "ntjw"))
+            starts = tuple(f"coalesce({form}, " for form in forms)
+            if any(sql in forms or sql.startswith(starts) for sql in columns.values()):
+                held.add(place)
+        return self.tags({h.name: place for place, h in enumerate(self.headers) if place not in held})
 
     def reject_where(self, bad: str, column: str, reason: str) -> None:
         """Rows for which `bad` holds are rejected; `reason` is plain text."""
@@ -296,6 +311,13 @@ class Given:
     def _add(self, check: Check) -> None:
         if check not in self.checks:
             self.checks.append(check)
+
+
+def map_of(columns: Mapping[str, int]) -> str:
+    """A map from one column per key (key -> place); a blank cell is no entry."""
+    keys = ", ".join(quote(key) for key in columns)
+    values = ", ".join(f"nullif(r{place}, '')" for place in columns.values())
+    return f"map_from_entries(list_filter(list_zip([{keys}], [{values}]), lambda e: e[2] IS NOT NULL))"
 
 
 def decimal_of(text: str) -> str:
@@ -340,7 +362,8 @@ def rounded_sql(text: str) -> str:
     )
     filled = f"regexp_matches({whole} || {fraction}, '[1-9]')"
     seen = f"strlen({text}) > {DECIMAL_SCALE + 1} OR contains({text}, 'e') OR contains({text}, 'E')"
-    return f"(({seen}) AND {places} > {DECIMAL_SCALE} AND {filled})"
+    # CASE looks at the texts that it is about only, AND at all of them.
+    return f"CASE WHEN {seen} THEN {places} > {DECIMAL_SCALE} AND {filled} ELSE false END"
 
 
 class BillKind(ABC):
