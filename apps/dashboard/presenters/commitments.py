@@ -344,7 +344,7 @@ def _sums(sums: dict[str, str], *, sign: bool = False) -> str:
 
 
 def alert_words(one: dict[str, Any], at: datetime) -> str:
-    """`1 x t2.micro ends on 3 Apr 2019, in 29 days: $2.41 more a month on demand.`"""
+    """`1 × t2.micro ends on 3 Apr 2019, in 29 days: $2.41 more a month on demand.`"""
     end = datetime.fromisoformat(one["end"])
     values = {
         "what": one["what"],

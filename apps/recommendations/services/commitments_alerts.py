@@ -70,14 +70,14 @@ def _raise(one: Standing, own: Owned, organisation: Organisation, days: Sequence
 
 
 def what_of(one: Standing) -> str:
-    """`2 x c5.large Linux/UNIX us-east-1`, `savings plan compute 1.5 USD/h`."""
+    """`2 × c5.large Linux/UNIX us-east-1`, `savings plan compute 1.5 USD/h`."""
     values = one.values
     if one.kind == "savings-plan":
         words = ("savings plan", values["plan"], values["family"], values["region"])
         per_hour = values["commitment_per_hour"]
         price = f"{decimal_text(round(per_hour, 6))} {values['currency']}/h" if per_hour else ""
         return " ".join(str(word) for word in (*words, price) if word)
-    count = f"{values['count']} x" if values["count"] else ""
+    count = f"{values['count']} ×" if values["count"] else ""
     words = (count, values["instance_type"], values["platform"], values["zone"] or values["region"])
     return " ".join(str(word) for word in words if word) or one.id
 

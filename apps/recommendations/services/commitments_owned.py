@@ -21,7 +21,7 @@ from apps.recommendations.services.commitments_bill import bill_use
 from apps.recommendations.services.commitments_coverage import LOOKBACK_DAYS, coverage_rows, coverage_total
 from apps.recommendations.services.commitments_rates import OtherRates, other_rates
 from apps.recommendations.services.document import Document, decimal_text, evidence, iso, rounded
-from finops.engine.commitments.terms import hours_left
+from finops.engine.commitments.terms import hours_between, hours_left
 from finops.engine.commitments.utilisation import Ending, ladder
 from finops.engine.workload import WorkloadError
 
@@ -176,6 +176,7 @@ def commitment_document(one: Standing, own: Owned) -> Document:
         "hours_left": _hours_left(one, own.at),
         **_use(use),
         **_rates(one, use, own.rates[one.id]),
+        "effective_hourly": decimal_text(_digits(_hourly(one, use))),
         "after_expiry": _after(one, own),
         "months": [{"billing_period": f"{m.month:%Y-%m}", **_use(m)} for m in one.months],
         "sources": dict(one.sources),
@@ -234,22 +235,32 @@ def _rates(one: Standing, use: MonthUse | None, rates: OtherRates) -> Document:
     return {
         "effective_hourly_used": decimal_text(_digits(used_rate)),
         "on_demand_hourly": decimal_text(rates.on_demand),
-        "effective_vs_on_demand_pct": _below(use, rates.on_demand),
+        "effective_vs_on_demand_pct": _below(_hourly(one, use), rates.on_demand),
         "spot_hourly": None if spot is None else decimal_text(spot.cheapest),
         "spot_zone": None if spot is None else spot.zone,
         "spot_mean_hourly": None if spot is None else decimal_text(spot.mean),
         "spot_known_share": None if spot is None else rounded(spot.known_share),
-        "effective_vs_spot_pct": _below(use, None if spot is None else spot.cheapest),
+        "effective_vs_spot_pct": _below(_hourly(one, use), None if spot is None else spot.cheapest),
         "covered_on_demand_cost": decimal_text(covered),
         "saved": decimal_text(saved),
     }
 
 
-def _below(use: MonthUse | None, other: Decimal | None) -> float | None:
-    """How far the effective price of an hour bought lies below another price, in percent of that."""
-    if use is None or use.unit != "hour" or use.rate is None or not other:
+def _hourly(one: Standing, use: MonthUse | None) -> Decimal | None:
+    """Amortised price of an hour of a reservation: as the bill amortises it, else by its own terms."""
+    if use is not None:
+        return use.rate if use.unit == "hour" else None
+    fixed, hourly = one.values["fixed"], one.values["hourly"]
+    if one.kind != "reserved" or None in (fixed, hourly, one.start, one.end):
         return None
-    return rounded(float((1 - use.rate / other) * 100))
+    # A term of a year ends in the second before its anniversary.
+    term = hours_between(one.start, one.end).to_integral_value()  # type: ignore[arg-type]
+    return fixed / term + hourly if term else None
+
+
+def _below(price: Decimal | None, other: Decimal | None) -> float | None:
+    """How far the effective price of an hour bought lies below another price, in percent of that."""
+    return rounded(float((1 - price / other) * 100)) if price is not None and other else None
 
 
 def monthly(use: MonthUse | None) -> tuple[Decimal | None, Decimal | None]:

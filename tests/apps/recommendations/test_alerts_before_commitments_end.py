@@ -51,7 +51,7 @@ def test_each_threshold_is_told_once() -> None:
     assert alert(END) == 0
     rows = CommitmentAlert.objects.order_by("-days")
     assert [(row.days, row.what, row.end) for row in rows] == [
-        (days, "1 x t2.micro Linux/UNIX us-east-1", END) for days in (90, 30, 7)
+        (days, "1 × t2.micro Linux/UNIX us-east-1", END) for days in (90, 30, 7)
     ]
     # 720 h at 0.0116 are 8.352, a month of 730 h: 8.468; the commitment costs 6.059.
     assert (rows[0].monthly_on_demand, rows[0].monthly_increase, rows[0].currency) == (

@@ -143,6 +143,38 @@ def test_a_savings_plan_counts_in_money() -> None:
     assert (money["plans"], money["on_demand"]) == ("900", "2")
 
 
+def test_negation_of_a_plan_counts_for_nothing() -> None:
+    """Field case t1-08: 0.30 committed, 0.26 used, the negation row has the hours again."""
+    put_bill(
+        [
+            plan_use(0, "m5.large", "2", "0.26", "0.40"),
+            plan_use(
+                0, "m5.large", "0", "0", "0", x_line_item_type="SavingsPlanNegation", billed_cost="-0.40",
+                pricing_quantity="2",
+            ),
+            plan_fee(0, "0.04", "0.30", x_commitment_used="0.26"),
+            line(0, "m5.large", "1", billed_cost="0.20", list_cost="0.20"),
+        ],
+        period=NOV,
+    )  # fmt: skip
+    document = asked(datetime(2018, 11, 1, 1, tzinfo=UTC))
+    one = only(document)
+    assert (one["committed"], one["used_commitment"], one["idle_cost"]) == ("0.3", "0.26", "0.04")
+    assert one["utilisation_pct"] == pytest.approx(0.26 / 0.30 * 100)
+    assert (document["coverage_total"]["plan_hours"], document["coverage_total"]["hours"]) == (2.0, 3.0)
+
+
+def test_the_price_of_an_hour_by_its_own_terms(tmp_path: Path) -> None:
+    api(
+        tmp_path,
+        reservation(
+            FixedPrice=438.0, RecurringCharges=[], OfferingType="All Upfront", InstanceType="c5.large"
+        ),
+    )
+    one = only(asked())
+    assert (one["effective_hourly"], one["payment"], one["cost"]) == ("0.05", "all-upfront", None)
+
+
 def test_the_interface_wins_and_what_contradicts_is_shown(tmp_path: Path) -> None:
     bill(fee("t2.micro", "720", "360", "5.976"))
     api(tmp_path, reservation(InstanceCount=2, ReservedInstancesId="r-1", OfferingClass="convertible"))
@@ -166,6 +198,7 @@ def test_one_that_no_bill_names_has_no_use_but_an_end(tmp_path: Path) -> None:
         "r-9", "us-east-1b", None, None,
     )  # fmt: skip
     assert one["hours_left"] == 6138.233611
+    assert (one["effective_hourly"], one["fixed"], one["hourly"]) == ("0.0083", "0", "0.0083")
     assert "No bill line" in one["reasons"]["utilisation_pct"]
     assert one["after_expiry"]["monthly_on_demand"] is None
 
