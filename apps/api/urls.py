@@ -26,6 +26,7 @@ from apps.api.views import (
     ingest,
     members,
     prices,
+    purchases,
     recommendations,
     saved,
     spend,
@@ -163,6 +164,15 @@ commitments_urls = [
     path("commitments/demand", commitments.Demand.as_view(), name="commitment-demand"),
     path("commitments/import", commitments.ImportCommitments.as_view(), name="commitments-import"),
 ]
+purchases_urls = [
+    path("purchases", purchases.Purchases.as_view(), name="purchases"),
+    path("purchases/<id:purchase_id>", purchases.OnePurchase.as_view(), name="purchase"),
+    path("purchases/<id:purchase_id>/approve", purchases.ApprovePurchase.as_view(), name="purchase-approve"),
+    path("purchases/<id:purchase_id>/dry-run", purchases.TryPurchase.as_view(), name="purchase-dry-run"),
+    path("purchases/<id:purchase_id>/cancel", purchases.CancelPurchase.as_view(), name="purchase-cancel"),
+    path("purchases/<id:purchase_id>/resolve", purchases.ResolvePurchase.as_view(), name="purchase-resolve"),
+    path("buying-accounts", purchases.BuyingAccounts.as_view(), name="buying-accounts"),
+]
 document_urls = [
     path("schema", document.Schema.as_view(), name="schema"),
     path("docs", document.document_page, name="docs"),
@@ -182,6 +192,7 @@ urlpatterns: list[URLPattern] = [
     *workloads_urls,
     *commitments_urls,
     *deals_urls,
+    *purchases_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^.*$", csrf_exempt(login_not_required(missing)), name="missing"),

@@ -23,4 +23,7 @@ SPEND_TABS: tuple[Tab, ...] = (
     Tab("spend-tags", _("Tags")),
 )
 
-DEALS_TABS: tuple[Tab, ...] = (Tab("commitments", _("Commitments")),)
+DEALS_TABS: tuple[Tab, ...] = (
+    Tab("commitments", _("Commitments")),
+    Tab("purchases", _("Purchases")),
+)

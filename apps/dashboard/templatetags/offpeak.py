@@ -70,6 +70,12 @@ def money(value: fmt.Number | None, currency: str) -> str:
 
 
 @register.filter
+def cents(value: fmt.Number | None, currency: str) -> str:
+    """An amount that somebody decides on: always to the cent."""
+    return fmt.money(value, currency, decimals=2)
+
+
+@register.filter
 def currency_word(currency: str) -> str:
     """The currency in a table's head."""
     return fmt.currency_word(currency, _lang())

@@ -42,6 +42,16 @@ ACTIONS = (
 )
 
 
+def buying_policy() -> dict[str, Any]:
+    """The IAM policy of a role that buys and does nothing else. These calls take no limits by resource."""
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Sid": "OffpeakBuyReserved", "Effect": "Allow", "Action": list(ACTIONS), "Resource": "*"}
+        ],
+    }
+
+
 class OutcomeUnknownError(ProviderError):
     """The order was sent and no answer tells whether it was carried out: look, never send it again."""
 
