@@ -14,9 +14,9 @@ from apps.billing.selectors.spend import SpendQuestion, spend
 from apps.billing.selectors.spend_period import Coverage, coverage
 from apps.billing.selectors.spend_question import TEAM
 from apps.billing.selectors.spend_reading import Reading, report_ids
-from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.spend import Change, Driver, drivers
 from finops.lake import facts
+from finops.text.numbers import decimal_text
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from apps.billing.selectors.forecast import (
     period_text,
 )
 from apps.billing.selectors.spend_document import evidence
-from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.budget import Period, Standing, standing
 from finops.engine.spend import ZERO
+from finops.text.numbers import decimal_text
 
 
 @dataclass(frozen=True)

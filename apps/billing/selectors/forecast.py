@@ -17,11 +17,11 @@ from apps.billing.selectors.spend import SpendAnswer, SpendQuestion, spend
 from apps.billing.selectors.spend_document import evidence
 from apps.billing.selectors.spend_period import Gap
 from apps.billing.selectors.spend_question import SpendError
-from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.budget import Period, period_of
 from finops.engine.daily_costs import MAX_DAYS, DailyCosts
 from finops.engine.forecast import Forecast, forecast_period
 from finops.engine.spend import EXACT, ZERO
+from finops.text.numbers import decimal_text
 
 # The level is learned from so many days; a lump of the month before the oldest of them is seen too.
 HISTORY = timedelta(days=MAX_DAYS + 31)

@@ -13,9 +13,9 @@ from apps.billing.selectors.spend import SpendAnswer, SpendQuestion, SpendRow
 from apps.billing.selectors.spend_compare import SpendChange
 from apps.billing.selectors.spend_period import Coverage
 from apps.billing.selectors.spend_question import ABSENT
-from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.exchange import Rate
 from finops.engine.spend import Window, week_of
+from finops.text.numbers import decimal_text
 
 Document = dict[str, Any]
 PERCENT_DIGITS = 6

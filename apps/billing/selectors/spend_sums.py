@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from apps.billing.selectors.spend_question import SpendQuestion
 from finops.engine.exchange import Rate
 from finops.engine.spend import EXACT, ZERO, next_month, week_of
+from finops.text.numbers import decimal_text
 
 
 class SpendRow(NamedTuple):
@@ -131,14 +132,6 @@ def period_of(question: SpendQuestion, first: date | None) -> tuple[date, date]:
         return first, first + timedelta(days=1)
     end = next_month(first) if question.granularity == "month" else week_of(first).last + timedelta(days=1)
     return max(first, question.start), min(end, question.end)
-
-
-def decimal_text(amount: Decimal | None) -> str | None:
-    """The digits, without an exponent or trailing zeros."""
-    if amount is None:
-        return None
-    text = format(amount, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def texts(given: Mapping[str, Decimal]) -> dict[str, str]:

@@ -15,11 +15,11 @@ from apps.billing.selectors.spend_document import evidence
 from apps.billing.selectors.spend_period import Coverage, cannot_report, coverage, day_sql
 from apps.billing.selectors.spend_reading import connect, report_ids, stored_keys
 from apps.billing.selectors.spend_sql import Parameters, window_sql
-from apps.billing.selectors.spend_sums import decimal_text
 from finops.engine.spend import ZERO, Window, months_of, next_month
 from finops.engine.tag_keys import Suspects, suspects
 from finops.frames.focus import BASES
 from finops.lake import BILL_DAILY, facts
+from finops.text.numbers import decimal_text
 
 MOST_KEYS = 1000
 

@@ -7,7 +7,10 @@ through memory but DuckDB's own buffers.
 from __future__ import annotations
 
 import errno
+import fcntl
+import glob
 import os
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -43,6 +46,8 @@ from finops.lake.duck import close_outside
 from finops.lake.sql import quote
 
 EXPORTS = "exports"
+# No download takes a day, in seconds.
+FORGOTTEN_AFTER = 86_400
 _OPTIONS = {
     CSV: "FORMAT csv, HEADER, NULLSTR 'NULL', USE_TMP_FILE false",
     "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
@@ -109,7 +114,9 @@ def focus_export(
     reports = [str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)]
     current = facts.current_snapshots()
     snapshots = {BILL_LINES: current[BILL_LINES]} if BILL_LINES in current and reports else {}
+    parts_remove(target)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    held = _claimed(part)
     try:
         with _lines(window, reports, period, snapshots, part) as con:
             presence, deliveries = _presence(con)
@@ -127,6 +134,7 @@ def focus_export(
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+        os.close(held)
     return FocusExport(
         output=target, form=form, version=version, period=period, window=window,
         rows=int(written[0]) if written else 0, chosen=chosen, presence=presence, findings=findings,
@@ -139,11 +147,47 @@ def exported(**question: Any) -> Iterator[FocusExport]:
     """An export to a file of its own below the home, gone at the end: for downloads. As `focus_export`."""
     folder = Path(settings.OFFPEAK_HOME) / EXPORTS
     folder.mkdir(mode=0o700, exist_ok=True)
+    _forgotten_remove(folder)
     file = folder / f"{uuid.uuid4().hex}.{question['form']}"
     try:
         yield focus_export(output=file, **question)
     finally:
         file.unlink(missing_ok=True)
+
+
+def parts_remove(target: Path) -> int:
+    """Take away what exports to this file left when they were killed; the number of files. One that is still
+    being written is locked by its writer, wherever that runs, and stays.
+    """
+    removed = 0
+    for part in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        with suppress(OSError), part.open("rb") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
+            removed += 1
+    return removed
+
+
+def _claimed(part: Path) -> int:
+    """The part, made and locked; the lock ends with the process or the descriptor. Raises ExportError."""
+    try:
+        held = os.open(part, os.O_CREAT | os.O_WRONLY, 0o600)
+        fcntl.flock(held, fcntl.LOCK_EX)
+    except OSError as error:
+        reason = _("The file could not be written: %(reason)s") % {"reason": _told(error)}
+        raise ExportError("output", reason, failed=True) from error
+    return held
+
+
+def _forgotten_remove(folder: Path) -> None:
+    """Downloads whose process was killed: whole files go after a day, parts when nobody holds them."""
+    limit = time.time() - FORGOTTEN_AFTER
+    for file in folder.iterdir():
+        with suppress(OSError):
+            if file.suffix == ".part":
+                parts_remove(file.with_name(file.name[1:].rsplit(".", 2)[0]))
+            elif file.stat().st_mtime < limit:
+                file.unlink()
 
 
 def _writable(output: Path, overwrite: bool) -> Path:

@@ -38,6 +38,7 @@ from apps.ingest.services.paths import upload_discard
 from finops.frames.spot import Rejection
 from finops.lake import LakeError, open_duckdb
 from finops.providers.files import UnreadableError
+from finops.verbs import database_lost
 
 log = structlog.get_logger(__name__)
 Listener = Callable[[Progress], None]
@@ -360,8 +361,9 @@ class _Work:
 
     def failed(self, error: Exception) -> None:
         """Record the failure; when not even that is possible, the reconciler finds the run later."""
-        plain = isinstance(error, LakeError | OSError)
-        sentence = str(error) if plain else f"{type(error).__name__}: {error}"
+        lost = database_lost(error)
+        plain = lost or isinstance(error, LakeError | OSError)
+        sentence = " ".join(str(error).split()) if plain else f"{type(error).__name__}: {error}"
         log.warning("bill_run_failed", run=self.run.pk, error=sentence, exc_info=not plain)
         try:
             IngestRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING).update(
@@ -371,8 +373,10 @@ class _Work:
                 seconds=time.monotonic() - self.begun,
                 error=sentence[:4000],
             )
-        except Exception:
-            log.exception("bill_run_not_recorded", run=self.run.pk)
+        except Exception as again:
+            gone = database_lost(again)
+            told = " ".join(str(again).split())
+            log.error("bill_run_not_recorded", run=self.run.pk, error=told, exc_info=not gone)
 
 
 def _once(bundle: Bundle, files: list[dict[str, Any]]) -> Bundle:
