@@ -107,6 +107,49 @@ SENTENCES = (
     gettext_noop("reading the zones of %(region)s"),
     gettext_noop("reading Spot prices of %(region)s, page %(page)s"),
     gettext_noop("AWS repeats a page token in %(region)s (page %(page)s): stopped."),
+    gettext_noop("%(text)s is not the name of a bucket."),
+    gettext_noop("%(text)s is not a prefix."),
+    gettext_noop(
+        "The manifest %(key)s names %(name)s, which is not in %(bucket)s (yet): the delivery is not complete,"
+        " or old files were removed."
+    ),
+    gettext_noop("%(key)s is too large for a manifest."),
+    gettext_noop("The manifest %(key)s is no JSON document: %(detail)s."),
+    gettext_noop("The manifest %(key)s names no data files (reportKeys, dataFiles)."),
+    gettext_noop("The manifest %(key)s names a file of another bucket: %(bucket)s."),
+    gettext_noop("The manifest %(key)s names a file outside %(place)s: %(name)s."),
+    gettext_noop("More than %(count)s folders below %(place)s: name the prefix of the exports."),
+    gettext_noop(
+        "AWS does not allow this while %(inner)s: the role needs %(need)s. AWS says %(code)s: %(text)s."
+    ),
+    gettext_noop("There is no bucket %(bucket)s. Check its name, and that the export writes to it."),
+    gettext_noop("The object was replaced while %(inner)s: a newer delivery is being written."),
+    gettext_noop("The object is gone while %(inner)s: the delivery is being replaced."),
+    gettext_noop(
+        "%(key)s has %(size)s MiB, more than the limit of %(count)s MiB (setting BILL_OBJECT_MAX_BYTES)."
+    ),
+    gettext_noop(
+        "The delivery has %(size)s MiB, more than the limit of %(count)s MiB"
+        " (setting BILL_DELIVERY_MAX_BYTES)."
+    ),
+    gettext_noop(
+        "The disk of %(name)s has %(free)s MiB free; the delivery needs %(size)s MiB and %(spare)s MiB"
+        " to spare."
+    ),
+    gettext_noop("%(text)s cannot be a file here."),
+    gettext_noop("%(key)s came with %(there)s bytes, %(size)s were listed."),
+    gettext_noop("%(key)s came with other content than its ETag says."),
+    gettext_noop("AWS repeats a page token of daily costs: stopped."),
+    gettext_noop("Cost Explorer gives several currencies for %(service)s: %(text)s."),
+    gettext_noop("AWS repeats a page token of the organisation's accounts: stopped."),
+    gettext_noop("Not tried: a request costs %(amount)s %(currency)s."),
+    gettext_noop("opening a session in %(region)s"),
+    gettext_noop("taking the role %(role)s"),
+    gettext_noop("asking for the account's number"),
+    gettext_noop("trying %(name)s"),
+    gettext_noop("listing s3://%(place)s"),
+    gettext_noop("reading daily costs (%(name)s)"),
+    gettext_noop("reading the names of the organisation's accounts (%(name)s)"),
     gettext_noop("AWS refused the call while %(inner)s.%(more)s"),
     gettext_noop("AWS limits the rate of calls while %(inner)s.%(more)s"),
     gettext_noop(
@@ -227,6 +270,8 @@ SENTENCES = (
     gettext_noop("not a time of day (HH:MM, 00:00 to 24:00): %(text)s"),
     gettext_noop("unknown time zone: %(text)s; write it like Europe/Berlin"),
     gettext_noop("not weekdays: %(text)s"),
+    # Last: it would take what the more particular ones say.
+    gettext_noop("reading %(key)s"),
 )
 
 _PLACE = re.compile(r"%\\\((\w+)\\\)s")
@@ -254,6 +299,8 @@ def reason_text(text: str) -> str:
     """The reason in the language in force; as it is where the list does not know it, as in English."""
     if not text or (get_language() or "en").startswith("en"):
         return text
+    if "\n" in text:
+        return "\n".join(reason_text(line) for line in text.split("\n"))
     found = sentence_of(text)
     if found is None:
         return text

@@ -16,6 +16,7 @@ from apps.dashboard import format as fmt
 from apps.dashboard.tabs import Tab
 from apps.ingest.models import Feed, FeedDelivery, FetchState
 from finops.providers.aws import cost_explorer
+from finops.reasons import reason_text
 
 DONE, NEXT, LATER, FAILED = "done", "next", "later", "failed"
 
@@ -92,7 +93,7 @@ def steps_of(
         open_before = any(step.state in (NEXT, FAILED) for step in steps)
         state = DONE if done else LATER if open_before else NEXT
         if anchor == "setup" and not done and failing is not None:
-            state, note = FAILED, failing.last_error.split("\n")[0][:240]
+            state, note = FAILED, reason_text(failing.last_error.split("\n")[0])[:240]
         steps.append(Step(title, state, note, anchor))
     return steps
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -104,8 +106,53 @@ class TableForm(forms.Form):
     file = forms.FileField(label=_("CSV file"))
 
 
-class RateForm(forms.Form):
-    """One negotiated rate; checked by its service."""
+class DatedRowForm(forms.Form):
+    """A row of a dated table: from which day on, and where it stands; its service checks the values."""
+
+    day_field = "date"
+    day_label: Any = _("On")
+    source_label: Any = _("Source")
+    source_help: Any = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        source = forms.CharField(label=self.source_label, max_length=300, help_text=self.source_help)
+        self.fields = {**self.fields, self.day_field: day_input(self.day_label), "source": source}
+        self.order_fields(self.field_order)
+
+    def kept(self, store: Callable[..., Any]) -> bool:
+        """Whether the row is stored; errors stand at their fields."""
+        if not self.is_valid():
+            return False
+        try:
+            store(**self.cleaned_data)
+        except ValidationError as error:
+            for name, texts in error.message_dict.items():
+                self.add_error(name, " ".join(texts))
+        return not self.errors
+
+
+def day_input(label: Any, *, required: bool = True, help_text: Any = "") -> forms.CharField:
+    """A day, taken as text: the service says what is wrong with it."""
+    return forms.CharField(
+        label=label,
+        widget=forms.DateInput(attrs={"type": "date"}),
+        max_length=10,
+        required=required,
+        help_text=help_text,
+    )
+
+
+class RateForm(DatedRowForm):
+    """One negotiated rate."""
+
+    day_field = "valid_from"
+    day_label = _("Valid from")
+    source_label = _("Contract")
+    field_order = (
+        "provider", "service", "sku", "product", "region", "percent", "price", "currency", "valid_from",
+        "valid_until", "source",
+    )  # fmt: skip
 
     provider = forms.CharField(label=_("Provider"), max_length=20, initial="aws")
     service = forms.CharField(
@@ -122,24 +169,20 @@ class RateForm(forms.Form):
     percent = forms.CharField(label=_("Percent off the list price"), max_length=20, required=False)
     price = forms.CharField(label=_("Or a price of one unit"), max_length=40, required=False)
     currency = forms.CharField(label=_("Currency of the price"), max_length=10, required=False)
-    valid_from = forms.CharField(
-        label=_("Valid from"), widget=forms.DateInput(attrs={"type": "date"}), max_length=10
+    valid_until = day_input(
+        _("Valid until"), required=False, help_text=_("The first day on which it no longer holds.")
     )
-    valid_until = forms.CharField(
-        label=_("Valid until"), widget=forms.DateInput(attrs={"type": "date"}), max_length=10, required=False,
-        help_text=_("The first day on which it no longer holds."),
-    )  # fmt: skip
-    source = forms.CharField(label=_("Contract"), max_length=300)
 
 
-class ExchangeForm(forms.Form):
-    """One exchange rate; checked by its service."""
+class ExchangeForm(DatedRowForm):
+    """One exchange rate."""
+
+    source_help = _("Where the rate comes from.")
+    field_order = ("base", "rate", "quote", "date", "source", "both_ways")
 
     base = forms.CharField(label=_("One unit of"), max_length=10, help_text=_("For example USD."))
     rate = forms.CharField(label=_("costs"), max_length=40, help_text=_("For example 7.20."))
     quote = forms.CharField(label=_("in"), max_length=10, help_text=_("For example CNY."))
-    date = forms.CharField(label=_("On"), widget=forms.DateInput(attrs={"type": "date"}), max_length=10)
-    source = forms.CharField(label=_("Source"), max_length=300, help_text=_("Where the rate comes from."))
     both_ways = forms.BooleanField(
         label=_("Both ways"), required=False, help_text=_("Amounts in the second currency are divided by it.")
     )

@@ -8,14 +8,16 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from apps.billing.models import Delivery
 from apps.billing.selectors.savings import COMMITTED, ON_DEMAND, OTHER, PARTS, SPOT, UNUSED
 from apps.dashboard import format as fmt
 from apps.dashboard.overview import Overview
+from apps.dashboard.presenters.recommendations import worth_of
 from apps.dashboard.presenters.spend_words import instant, month_word
-from apps.dashboard.words import lang
+from apps.dashboard.words import capital, count_word, lang
+from apps.recommendations.selectors.inbox_document import BestOpen
 
 PART_WORDS: dict[str, Any] = {
     ON_DEMAND: gettext_lazy("On-demand"),
@@ -25,6 +27,17 @@ PART_WORDS: dict[str, Any] = {
     OTHER: gettext_lazy("Other"),
 }
 PART_COLOURS = {ON_DEMAND: "c1", COMMITTED: "c3", SPOT: "c5", UNUSED: "c2", OTHER: "c-other"}
+
+
+def recommended_title(best: BestOpen) -> str:
+    """`Three open recommendations are worth $1,763 a month`; of all that can be had together."""
+    text = ngettext(
+        "%(n)s open recommendation is worth %(worth)s a month",
+        "%(n)s open recommendations are worth %(worth)s a month",
+        best.counted,
+    )
+    worth = worth_of(best.totals).replace("[[", "").replace("]]", "")
+    return capital(text % {"n": count_word(best.counted), "worth": worth})
 
 
 def split_rows(found: Overview) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime, time
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -188,13 +189,7 @@ def _rates(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse
 def rate_enter(request: HttpRequest) -> HttpResponse:
     """Add a row."""
     form = RateForm(request.POST)
-    if form.is_valid():
-        try:
-            rate_add(organisation=organisation_of(request), actor=actor_of(request), **form.cleaned_data)
-        except ValidationError as error:
-            for name, texts in error.message_dict.items():
-                form.add_error(name, " ".join(texts))
-    if form.errors:
+    if not form.kept(partial(rate_add, organisation=organisation_of(request), actor=actor_of(request))):
         return _rates(request, 422, form=form)
     messages.success(request, _("The rate is stored."))
     return redirect("dashboard:negotiated-rates")
@@ -270,15 +265,8 @@ def _exchange(request: HttpRequest, status: int = 200, **more: Any) -> HttpRespo
 def exchange_enter(request: HttpRequest) -> HttpResponse:
     """Enter the rate of a pair and day, or correct it."""
     form = ExchangeForm(request.POST)
-    if form.is_valid():
-        try:
-            exchange_rate_set(
-                organisation=organisation_of(request), actor=actor_of(request), **form.cleaned_data
-            )
-        except ValidationError as error:
-            for name, texts in error.message_dict.items():
-                form.add_error(name, " ".join(texts))
-    if form.errors:
+    store = partial(exchange_rate_set, organisation=organisation_of(request), actor=actor_of(request))
+    if not form.kept(store):
         return _exchange(request, 422, form=form)
     messages.success(request, _("The rate is stored."))
     return redirect("dashboard:exchange-rates")

@@ -25,10 +25,13 @@ from apps.dashboard.overview import Overview, overview
 from apps.dashboard.presenters import anomalies as anomaly_words
 from apps.dashboard.presenters import overview as words
 from apps.dashboard.presenters import overview_cards as cards
+from apps.dashboard.presenters import recommendations as recommendation_words
 from apps.dashboard.presenters.spend_words import AGAINST_WORDS, BASIS_WORDS, month_word
 from apps.dashboard.spend import bill_age, names_state
 from apps.dashboard.views.spend import organisation_of
 from apps.dashboard.words import lang
+from apps.recommendations.models import Recommendation, RecommendationEvent
+from apps.recommendations.selectors.inbox_document import best_open
 
 BUCKET_SECONDS = 300
 
@@ -61,9 +64,17 @@ def _region(request: HttpRequest, organisation: Organisation, now: datetime) -> 
     if found is None:
         return {}
     age = words.data_age(found)
-    html = render_to_string("dashboard/overview_region.html", _context(found), request=request)
+    context = _context(found) | _recommended(organisation, found)
+    html = render_to_string("dashboard/overview_region.html", context, request=request)
     team = words.team_word(found) or (_("All teams") if found.teams else "")
     return {"html": html, "age": age.text, "age_state": age.state, "team": team}
+
+
+def recommendation_state(organisation: Organisation) -> tuple[object, ...]:
+    """Changes with every finding and every decision."""
+    rows = Recommendation.objects.filter(organisation=organisation)
+    events = RecommendationEvent.objects.filter(recommendation__organisation=organisation)
+    return (*rows.aggregate(n=Count("pk"), at=Max("refreshed_at")).values(), events.aggregate(n=Max("pk"))["n"])
 
 
 def _key(request: HttpRequest, organisation: Organisation, now: datetime) -> str:
@@ -85,6 +96,7 @@ def _key(request: HttpRequest, organisation: Organisation, now: datetime) -> str
         sorted(budgets.items()),
         list(BillWatch.objects.filter(organisation=organisation).values_list("judged_to", flat=True)),
         list(deliveries.order_by("pk").values_list("pk", "reconciled")),
+        recommendation_state(organisation),
         lang(),
         request.GET.urlencode(),
         int(now.timestamp()) // BUCKET_SECONDS,
@@ -111,6 +123,18 @@ def _teams(found: Overview) -> list[tuple[str, str, bool]]:
     """Teams and what is nobody's; none where there is no team."""
     words_of = {**found.teams, UNALLOCATED: _("Unallocated")} if found.teams else {}
     return [(slug, name, slug == found.asked.team) for slug, name in words_of.items()]
+
+
+def _recommended(organisation: Organisation, found: Overview) -> dict[str, object]:
+    """The best open recommendations that can be had together; of all teams only: their sum is no team's."""
+    best = best_open(organisation) if not found.asked.team else None
+    if best is None or not best.cards:
+        return {}
+    return {
+        "recommended": recommendation_words.cards(best.cards, {}),
+        "recommended_title": cards.recommended_title(best),
+        "recommended_method": recommendation_words.method_note(best.totals),
+    }
 
 
 def _context(found: Overview) -> dict[str, object]:

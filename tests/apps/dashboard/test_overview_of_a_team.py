@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,11 @@ from apps.billing.models import AllocationRule, Anomaly, Delivery
 from apps.billing.services.allocation import RuleFields, rule_save
 from apps.billing.services.budgets import budget_save
 from apps.billing.services.watch import bills_judge
+from apps.recommendations.models import Recommendation
+from apps.recommendations.services.decisions import recommendation_dismiss
+from apps.recommendations.services.inbox import publish
 from tests.apps.dashboard.test_overview_budgets_and_anomalies import h1
+from tests.support.recommendations import finding, made_up_kind, registered
 from tests.support.steady_bills import APRIL, MAY, NOW, put_steady_bills
 
 pytestmark = pytest.mark.django_db
@@ -134,3 +139,30 @@ def test_a_bill_that_does_not_equal_its_invoice_is_marked_on_top(
     with time_machine.travel(NOW, tick=False):
         text = sign_in("finance").get("/overview/").content.decode()
     assert "1 bill behind these numbers does not equal its invoice: see below." in text
+
+
+def test_the_best_recommendations_that_go_together_are_shown(
+    sign_in: SignIn, teams: dict[str, Team], organisation: Organisation
+) -> None:
+    when: dict[str, Any] = {"claim_start": NOW, "claim_end": NOW + timedelta(hours=730)}
+    rows = [
+        finding("Glue", "1660", **when),
+        finding("b", "60", claims=("pool:x",), **when),
+        finding("c", "50", claims=("pool:x",), **when),
+    ]
+    with registered(made_up_kind("waste")), time_machine.travel(NOW, tick=False):
+        client = sign_in("viewer")
+        assert "open recommendation" not in client.get("/overview/").content.decode()
+        publish("waste", rows, organisation=organisation, now=NOW, whole=True)
+        text = client.get("/overview/").content.decode()
+        # c claims the hours of b: it is an alternative and in no sum.
+        assert "Two open recommendations are worth $1,720 a month" in text
+        assert "Stop Glue" in text
+        assert "Stop c" not in text
+        assert 'href="/recommendations/"' in text
+        assert "Stop Glue" not in client.get("/overview/?team=data").content.decode()
+        row = Recommendation.objects.get(subject="Glue")
+        recommendation_dismiss(
+            recommendation=row, actor=Actor.system("test"), now=NOW, reason="Needed at night."
+        )
+        assert "Stop Glue" not in client.get("/overview/").content.decode()
