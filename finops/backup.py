@@ -35,10 +35,13 @@ def backup_write(
     if folder.resolve().is_relative_to(lake.resolve()):
         raise BackupRefusedError(f"{folder} lies inside the lake: name a folder outside of it.")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _run("pg_dump", database, "--format=custom", "--no-owner", f"--file={folder / 'database.dump'}")
-    copied = lake.exists()
-    if copied:
-        shutil.copytree(lake, folder / "lake")
+    try:
+        _run("pg_dump", database, "--format=custom", "--no-owner", f"--file={folder / 'database.dump'}")
+        if lake.exists():
+            shutil.copytree(lake, folder / "lake")
+    except BaseException:
+        _empty(folder)  # the same folder may be named again
+        raise
     facts = {
         "version": version,
         "at": now.isoformat().replace("+00:00", "Z"),
@@ -104,6 +107,10 @@ def _run(program: str, database: Mapping[str, Any], *words: str) -> None:
         "PGDATABASE": str(database["NAME"]),
     }
     done = subprocess.run([_program(program), *words], env=env, capture_output=True, text=True, check=False)
+    if "server version mismatch" in done.stderr:
+        raise BackupRefusedError(
+            f"{program} is older than the server: install PostgreSQL 18's client programs."
+        )
     if done.returncode != 0:
         raise RuntimeError(f"{program} failed: {done.stderr.strip()[-500:]}")
 
