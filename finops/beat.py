@@ -44,6 +44,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "options": {"expires": 1790},
     },
     # Offers are looked at hourly; a turn that finds nothing new costs four small questions.
+    "every-fifteen-minutes-say-what-to-buy-and-sell": {
+        "task": "recommendations.commitments_publish",
+        "schedule": 900.0,
+        "options": {"expires": 890},
+    },
     "every-five-minutes-watch-deals": {
         "task": "recommendations.deals_watch",
         "schedule": 300.0,

@@ -24,6 +24,10 @@ SPEND_TABS: tuple[Tab, ...] = (
 )
 
 DEALS_TABS: tuple[Tab, ...] = (
+    Tab("deals", _("Deals")),
     Tab("commitments", _("Commitments")),
+    Tab("deal-sales", _("Selling")),
+    Tab("deal-claim", _("Calculator")),
+    Tab("deal-watch", _("Watch")),
     Tab("purchases", _("Purchases")),
 )

@@ -1,7 +1,6 @@
 """Pages."""
 
 from django.urls import URLPattern, path
-from django.views.generic import RedirectView
 
 from apps.dashboard.views import (
     allocation,
@@ -12,6 +11,8 @@ from apps.dashboard.views import (
     commitments,
     connect,
     data,
+    deal_tools,
+    deals,
     focus,
     home,
     market,
@@ -58,7 +59,14 @@ urlpatterns: list[URLPattern] = [
     path("run/", run.run_page, name="run"),
     path("run/workloads/", workloads.workload_keep, name="workload-keep"),
     path("run/workloads/<int:workload_id>/remove/", workloads.workload_drop, name="workload-remove"),
-    path("deals/", RedirectView.as_view(pattern_name="dashboard:commitments"), name="deals"),
+    path("deals/", deals.deals_page, name="deals"),
+    path("deals/offers/<int:offer_id>/", deals.offer_page, name="deal-offer"),
+    path("deals/selling/", deal_tools.sales_page, name="deal-sales"),
+    path("deals/calculator/", deal_tools.claim_page, name="deal-claim"),
+    path("deals/watch/", deal_tools.watch_page, name="deal-watch"),
+    path("deals/watch/keep/", deal_tools.rule_keep, name="deal-rule-keep"),
+    path("deals/watch/<int:rule_id>/remove/", deal_tools.rule_drop, name="deal-rule-remove"),
+    path("deals/watch/alerts/<int:alert_id>/seen/", deal_tools.alert_see, name="deal-alert-seen"),
     path("deals/commitments/", commitments.commitments_page, name="commitments"),
     path("deals/commitments/file/", commitments.commitments_file, name="commitments-file"),
     path("deals/commitments/feeds/", commitments.commitment_feed_add, name="commitment-feed-add"),

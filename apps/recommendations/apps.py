@@ -1,6 +1,14 @@
 """Django configuration."""
 
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from apps.accounts.models import Organisation
 
 
 class RecommendationsConfig(AppConfig):
@@ -40,4 +48,28 @@ def _register_kinds() -> None:
             Action.DECIDE_WORK,
             lambda organisation, now: launch_rows_publish(organisation=organisation, now=now),
         )
+    )
+    _register_commitments()
+
+
+def _register_commitments() -> None:
+    """What to buy and to sell; one look finds both."""
+    from django.utils.translation import gettext_lazy as _
+
+    from apps.recommendations import commitment_kinds as words
+    from apps.recommendations.kinds import Kind, register
+    from apps.recommendations.services.commitments_rows import BUY, SELL, commitment_rows_publish
+    from apps.recommendations.services.realised_commitments import commitment_months
+
+    def look(organisation: Organisation, now: datetime) -> None:
+        commitment_rows_publish(organisation=organisation, now=now)
+
+    register(
+        Kind(
+            BUY, _("Commitment to buy"), words.worded_buy, commitment_months, words.counterfactual_buy,
+            look=look,
+        )
+    )  # fmt: skip
+    register(
+        Kind(SELL, _("Commitment to sell"), words.worded_sell, words.realised_sell, words.counterfactual_sell)
     )

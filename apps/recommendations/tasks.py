@@ -9,6 +9,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from apps.recommendations.services.commitments_alerts import commitments_alert_all
+from apps.recommendations.services.commitments_rows import commitment_rows_all
 from apps.recommendations.services.deal_watch import deals_watch_all
 from apps.recommendations.services.inbox_clock import inbox_tick
 from apps.recommendations.services.launch_rows import launch_rows_all
@@ -26,6 +27,14 @@ def recommendations_advice_forget() -> None:
     """Delete advice older than ADVICE_KEEP_DAYS that nothing cites."""
     gone = advice_forget(now=timezone.now(), keep_days=settings.ADVICE_KEEP_DAYS)
     log.info("advice_forgotten", rows=gone, keep_days=settings.ADVICE_KEEP_DAYS)
+
+
+@shared_task(name="recommendations.commitments_publish")
+def recommendations_commitments_publish() -> None:
+    """Make what to buy and to sell rows of the inbox; the same bills and offers cost a look."""
+    published = commitment_rows_all(now=timezone.now())
+    if published:
+        log.info("commitment_rows_published", organisations=published)
 
 
 @shared_task(name="recommendations.inbox_tick")

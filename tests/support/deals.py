@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management import call_command
 
 from apps.accounts.models import Organisation
-from apps.billing.models import SeenOffer
+from apps.billing.models import OwnedCommitment, SeenOffer
 from apps.prices.models import ListPrice, ReservedPrice, SavingsPlanPrice
 from tests.support.bill_lake import put_bill
 
@@ -80,3 +80,18 @@ def asked(verb: str, *words: str) -> dict[str, Any]:
     out = io.StringIO()
     call_command(verb, *words, "--at", "2018-11-03T00:00:00Z", "--json", stdout=out, stderr=io.StringIO())
     return json.loads(out.getvalue())  # type: ignore[no-any-return]
+
+
+def owned(name: str, count: int = 3, **more: Any) -> OwnedCommitment:
+    """Partly paid m5.large reservations with 3,650 hours left at `AT`."""
+    given = {
+        "provider": "aws", "kind": "reserved", "account": "1", "region": "us-east-1",
+        "platform": "Linux/UNIX", "tenancy": "default", "instance_type": "m5.large",
+        "offering_class": "standard", "payment": "partial-upfront", "fixed": Decimal(300),
+        "hourly": Decimal("0.01"),
+        "currency": "USD", "start": AT - timedelta(hours=5110), "end": AT + timedelta(hours=3650),
+        "state": "active", "first_seen_at": START, "seen_at": START, "source": "made up", **more,
+    }  # fmt: skip
+    return OwnedCommitment.objects.create(
+        **given, commitment=name, count=count, organisation=Organisation.default()
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -142,9 +143,11 @@ def advise_commitments(
     organisation: Organisation | None = None,
     provider: str = "aws",
     snapshots: Mapping[str, int] | None = None,
+    with_scenarios: bool = False,
 ) -> Document:
     """The document; offers whose term ends beyond `horizon_hours`, or outside `kinds`, `payments`,
-    `classes` (empty: all), are refused as such. Raises WorkloadError (field, message).
+    `classes` (empty: all), are refused as such. `with_scenarios`: also the saving of each pick in every
+    scenario. Raises WorkloadError (field, message).
     """
     if horizon_hours < 1:
         raise WorkloadError("horizon", _("Out of range: %(value)s") % {"value": horizon_hours})
@@ -160,7 +163,14 @@ def advise_commitments(
     limits = Limits(None if max_upfront is None else float(max_upfront), max_loss_probability)
     desk = replace(gathered.desk, limits=limits)
     asked, aside = _sort_out(gathered.market, desk.now, horizon_hours, kinds, payments, classes)
-    return _document(gathered, select(desk, asked), aside, horizon_hours)
+    selection = select(desk, asked)
+    document = _document(gathered, selection, aside, horizon_hours)
+    if with_scenarios:
+        name = f"{iso(desk.now)} {desk.book.known_hours} {ScenarioConfig()}"
+        for row, pick in zip(document["advice"], selection.picks, strict=True):
+            row["scenario_set"] = hashlib.sha256(name.encode()).hexdigest()[:32]
+            row["scenarios"] = [decimal_text(float(value)) for value in pick.scenarios]
+    return document
 
 
 def _sort_out(
@@ -228,7 +238,7 @@ def _document(
         "use": {
             "from": iso(demand.start),
             "to": iso(demand.end),
-            "known_hours": desk.book.known_hours,
+            "known_hours": desk.book.known_hours if demand.uses else 0,
             "grain_hours": use.grain_hours,
             "free_tier_hours": rounded(use.free_hours),
             "not_judged": [{"lines": name, "hours": rounded(hours)} for name, hours in use.unread.items()],

@@ -18,7 +18,7 @@ from django.db.models import Max
 from apps.accounts.models import Organisation
 from apps.billing.models import SeenOffer
 from apps.ingest.selectors import current_snapshots
-from apps.prices.models import ListPrice, ReservedPrice
+from apps.prices.models import ListPrice, ReservedPrice, SavingsPlanPrice
 from apps.recommendations.models import DealAlert, DealRule
 from apps.recommendations.services.commitments_advice import Gathered, gather
 from apps.recommendations.services.document import Document, decimal_text, rounded
@@ -114,15 +114,21 @@ def _count(rules: Sequence[DealRule]) -> int:
     return DealAlert.objects.filter(rule__in=rules).count()
 
 
+def market_state() -> str:
+    """Names the offers and lists that are stored."""
+    seen = SeenOffer.objects.aggregate(pk=Max("pk"), seen=Max("seen_at"), gone=Max("gone_at"))
+    lists = [
+        model.objects.aggregate(pk=Max("pk"))["pk"] for model in (ListPrice, ReservedPrice, SavingsPlanPrice)
+    ]
+    return json.dumps([[str(seen[name]) for name in ("pk", "seen", "gone")], lists])
+
+
 def _state(now: datetime) -> str:
     """Names what a judgement rests on: bills and Spot, offers, lists, the code, the day."""
-    seen = SeenOffer.objects.aggregate(pk=Max("pk"), seen=Max("seen_at"), gone=Max("gone_at"))
     parts: list[Any] = [
         code_fingerprint(),
         sorted(current_snapshots().items()),
-        [str(seen[name]) for name in ("pk", "seen", "gone")],
-        ListPrice.objects.aggregate(pk=Max("pk"))["pk"],
-        ReservedPrice.objects.aggregate(pk=Max("pk"))["pk"],
+        market_state(),
         now.date().isoformat(),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -14,12 +14,11 @@ from django.core.management import call_command
 from django.test import Client
 
 from apps.accounts.models import Membership, Organisation, User
-from apps.billing.models import OwnedCommitment
 from apps.ingest.models import IngestRun
 from apps.recommendations.services.deal_claim import Claim, deal_claim
 from apps.recommendations.services.deal_offer import offer_detail
 from finops.engine.workload import WorkloadError
-from tests.support.deals import AT, START, asked, bill, plan_price, prices, seen
+from tests.support.deals import AT, asked, bill, owned, plan_price, prices, seen
 
 pytestmark = pytest.mark.django_db
 D = Decimal
@@ -157,19 +156,6 @@ def test_an_offer_that_is_gone_or_finds_no_use_says_so(client: Client) -> None:
     assert (told["refused"]["code"], told["what_if"]) == ("other platform", None)
     assert client.get(f"/api/v1/deals/offers/{other.pk + 9}{at}").status_code == 404
     assert client.get(f"/api/v1/deals/offers/{other.pk}{at}&used_pct=101").status_code == 400
-
-
-def owned(name: str, count: int = 3, **more: Any) -> OwnedCommitment:
-    given = {
-        "provider": "aws", "kind": "reserved", "account": "1", "region": "us-east-1",
-        "platform": "Linux/UNIX", "tenancy": "default", "instance_type": "m5.large",
-        "offering_class": "standard", "payment": "partial-upfront", "fixed": D(300), "hourly": D("0.01"),
-        "currency": "USD", "start": AT - timedelta(hours=5110), "end": AT + timedelta(hours=3650),
-        "state": "active", "first_seen_at": START, "seen_at": START, "source": "made up", **more,
-    }  # fmt: skip
-    return OwnedCommitment.objects.create(
-        **given, commitment=name, count=count, organisation=Organisation.default()
-    )
 
 
 def test_idle_reservations_are_sold_and_used_ones_kept() -> None:
