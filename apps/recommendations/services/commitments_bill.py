@@ -103,20 +103,35 @@ class _Sums:
     free: float = 0.0
     missing: float = 0.0
     grain: int = 1
+    # Rows are ten thousands, places dozens.
+    places: dict[tuple[Any, ...], Place | None] = field(default_factory=dict)
+
+    def _read(
+        self, row: tuple[Any, ...]
+    ) -> tuple[Place | None, str, str, int, float, float | None, str, int]:
+        words = row[:7]
+        if words not in self.places:
+            self.places[words] = _place_of(words)
+        kind, by, hour, quantity, money, currency, steps = row[7:]
+        return (
+            self.places[words], kind, by, int(hour), float(quantity or 0), money, currency or "",
+            int(steps or 1),
+        )  # fmt: skip
 
     def add(self, row: tuple[Any, ...], ended: frozenset[str]) -> None:
         """One row of the lines."""
-        place, kind, by, hour, quantity, money, currency, steps = _use_of(row)
+        place, kind, by, hour, quantity, money, currency, steps = self._read(row)
         self.grain = max(self.grain, steps)
-        inside = [h for h in range(hour, hour + steps) if 0 <= h < self.hours]
-        if not inside:
+        inside = slice(max(0, hour), max(0, min(self.hours, hour + steps)))
+        within = inside.stop - inside.start
+        if within <= 0:
             return
         part = quantity / steps
         if kind == "free":
-            self.free += part * len(inside)
+            self.free += part * within
             return
         if place is None:
-            self.unread[f"{row[2]} {row[3]} {row[4]}"] += part * len(inside)
+            self.unread[f"{row[2]} {row[3]} {row[4]}"] += part * within
             return
         how = PAID.get(kind, "on_demand") if by not in ended else "on_demand"
         for name in ("gross", how):
@@ -124,7 +139,7 @@ class _Sums:
         if how != "on_demand" and by:
             self.covering[place].add(by)
         if money is None:
-            self.missing += part * len(inside)
+            self.missing += part * within
         else:
             self.money.setdefault((currency, how), np.zeros(self.hours))[inside] += money / steps
 
@@ -178,17 +193,14 @@ def bill_use(
     return BillUse(coverage, sums.free, dict(sums.unread), sums.money, sums.missing, sums.grain)
 
 
-def _use_of(
-    row: tuple[Any, ...],
-) -> tuple[Place | None, str, str, int, float, float | None, str, int]:
-    region, zone, system, operation, tenancy, kind_of, account, kind, by, hour, quantity = row[:11]
+def _place_of(words: tuple[Any, ...]) -> Place | None:
+    """Where a line's use counts; None where platform, tenancy, region or type is not known."""
+    region, zone, system, operation, tenancy, kind_of, account = words
     platform = platform_by_operation(system or "", operation or "")
-    place = TENANCIES.get(tenancy or "Shared", "")
-    complete = platform and place and region and kind_of
-    key = OfferKey("aws", region, zone, platform, place, kind_of) if complete else None
-    money, currency, steps = row[11:]
-    where = None if key is None else (key, account or "")
-    return where, kind, by, int(hour), float(quantity or 0), money, currency or "", int(steps or 1)
+    tenure = TENANCIES.get(tenancy or "Shared", "")
+    if not (platform and tenure and region and kind_of):
+        return None
+    return OfferKey("aws", region, zone, platform, tenure, kind_of), account or ""
 
 
 def _between(start: datetime, hours: int, first: datetime, last: datetime, grain: int) -> np.ndarray:
