@@ -16,8 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from finops.providers.aws.bill_manifests import Manifest, is_manifest, parse_manifest
+from finops.providers.azure.bill_manifests import Blob, azure_manifest, is_azure
 from finops.providers.base import PermanentError
 from finops.providers.files import UnreadableError
 
@@ -28,7 +32,9 @@ _DATA = re.compile(r"(?i)\.(csv|tsv|parquet|gz|zip|xz|zst|zstd|bz2)$")
 
 @dataclass(frozen=True)
 class Bundle:
-    """Files of one delivery: (name to show, path). `refused` says why they cannot be one."""
+    """Files of one delivery: (name to show, path). `refused` says why they cannot be one; `rows` are (name,
+    data rows) as far as a manifest counts them.
+    """
 
     files: tuple[tuple[str, Path], ...]
     delivered_at: datetime
@@ -38,6 +44,7 @@ class Bundle:
     period: date | None = None
     manifest: str = ""
     refused: str = ""
+    rows: tuple[tuple[str, int], ...] = ()
 
 
 def gather(paths: Sequence[str], *, delivered_at: datetime | None = None) -> list[Bundle]:
@@ -98,20 +105,51 @@ def _by_manifest(files: Sequence[tuple[str, Path]]) -> tuple[list[Bundle], set[P
     taken: set[tuple[Path, ...]] = set()
     for shown, path in (f for f in files if is_manifest(f[1].name)):
         try:
-            manifest = parse_manifest(path.read_bytes(), path.as_posix())
+            manifest, blobs = read_manifest(path)
         except (PermanentError, OSError) as error:
             # Parts of a delivery whose list is broken are not taken for whole ones.
-            if path.name.lower() != _ANYBODYS:
+            if path.name.lower() != _ANYBODYS or is_azure(_document(path)):
                 claimed |= _ruled(path, files)
             bundles.append(Bundle((), _changed(path), manifest=shown, refused=f"{shown}: {error}"))
             continue
-        bundle = _named(shown, path, manifest)
+        bundle = _counted(_named(shown, path, manifest), blobs)
         claimed |= _ruled(path, files)
         key = tuple(sorted(p.resolve() for _, p in bundle.files))
         if key not in taken or bundle.refused:
             taken.add(key)
             bundles.append(bundle)
     return bundles, claimed
+
+
+def read_manifest(path: Path) -> tuple[Manifest, tuple[Blob, ...]]:
+    """A manifest of AWS or Azure, and its files' counts where it has some. Raises PermanentError, OSError."""
+    document = _document(path)
+    if not is_azure(document):
+        return parse_manifest(path.read_bytes(), path.as_posix()), ()
+    found = azure_manifest(document)
+    keys = tuple(dict.fromkeys(blob.key for blob in found.blobs))
+    return Manifest(keys, "", found.run, None, found.delivered_at), found.blobs
+
+
+def _document(path: Path) -> Any:
+    """The JSON of a file, None where it holds none."""
+    try:
+        return orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+
+
+def _counted(bundle: Bundle, blobs: Sequence[Blob]) -> Bundle:
+    """With the rows that the manifest counts; refused where a file is shorter or longer than it says."""
+    paths = dict(bundle.files)
+    wrong, rows = [], []
+    for blob in blobs:
+        name = blob.key.rsplit("/", 1)[-1]
+        if name in paths and blob.size is not None and paths[name].stat().st_size != blob.size:
+            wrong.append(f"{name} has {paths[name].stat().st_size} bytes, its manifest says {blob.size}")
+        if blob.rows is not None:
+            rows.append((name, blob.rows))
+    return replace(bundle, rows=tuple(rows), refused=bundle.refused or "; ".join(wrong))
 
 
 def _named(shown: str, path: Path, manifest: Manifest) -> Bundle:

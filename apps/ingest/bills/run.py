@@ -30,7 +30,7 @@ from apps.ingest.bills.gather import Bundle, gather
 from apps.ingest.bills.kinds import AUTO
 from apps.ingest.bills.stage import Stager, delivery_id_reserve, hashes_of, report_of
 from apps.ingest.bills.staged import BillRefusedError, Identity, Staged, discard
-from apps.ingest.bills.whole import doubts, parts_missing
+from apps.ingest.bills.whole import doubts, parts_missing, rows_refuse
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RunKind, RunState, RunSubject
 from apps.ingest.progress import Progress, Reporter
 from apps.ingest.services.imports import lake_reconcile
@@ -228,10 +228,9 @@ class _Work:
             if known := self._known(bundle, {file["sha256"] for file in files}):
                 self.unchanged += known
                 return []
-            found = stager.stage(_once(bundle, files), files)
-            for one in found:
-                same_lines_refuse(stager.con, one)
-                one.doubts = [] if self.options.whole else doubts(bundle)
+            once = _once(bundle, files)
+            found = stager.stage(once, files)
+            self._look_at(stager, once, found)
         except BillRefusedError as error:
             self._refuse(error, shown)
             return []
@@ -239,6 +238,18 @@ class _Work:
         self.report.tell()
         self.rejections += [r for one in found for part in one.parts for r in part.rejections]
         return found
+
+    def _look_at(self, stager: Stager, bundle: Bundle, found: list[Staged]) -> None:
+        """Raises BillRefusedError for what only all files together show; nothing of them is left then."""
+        try:
+            rows_refuse(bundle, found)
+            for one in found:
+                same_lines_refuse(stager.con, one)
+                one.doubts = [] if self.options.whole else doubts(bundle)
+        except BillRefusedError:
+            for one in found:
+                discard(one.lake_files)
+            raise
 
     def _clear(self, stager: Stager, staged: list[Staged]) -> list[Staged]:
         """Without those of which nothing says which one counts."""

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.ingest.bills.gather import Bundle
-from finops.providers.aws.bill_manifests import Manifest, is_manifest, parse_manifest
+from apps.ingest.bills.gather import Bundle, read_manifest
+from apps.ingest.bills.staged import BillRefusedError, Staged
+from finops.providers.aws.bill_manifests import Manifest, is_manifest
 from finops.providers.base import PermanentError
 
 _ENDING = r"(?:\.snappy)?\.(?:csv|tsv|txt|parquet)(?:\.(?:gz|zip|xz|zst|bz2))?"
@@ -68,6 +69,18 @@ def doubts(bundle: Bundle) -> list[dict[str, Any]]:
             notes.append({"code": "one part", "file": name})
     notes += [{"code": "no line end", "file": shown} for shown, path in bundle.files if _is_open(path)]
     return notes
+
+
+def rows_refuse(bundle: Bundle, staged: Sequence[Staged]) -> None:
+    """Raises BillRefusedError where a file has other rows than its manifest counts."""
+    read: dict[str, int] = defaultdict(int)
+    for one in staged:
+        for part in one.parts:
+            read[part.file] += part.rows
+    names = {shown for shown, _ in bundle.files}
+    for name, rows in bundle.rows:
+        if name in names and read[name] != rows:
+            raise BillRefusedError(f"{name} has {read[name]} rows, and {bundle.manifest} counts {rows}")
 
 
 def _numbers_missing(files: Iterable[tuple[str, Path]]) -> str:
@@ -139,7 +152,7 @@ def _manifests_of(path: Path) -> Iterable[tuple[Path, Manifest]]:
             if not is_manifest(found.name):
                 continue
             try:
-                yield found, parse_manifest(found.read_bytes(), found.as_posix())
+                yield found, read_manifest(found)[0]
             except (PermanentError, OSError):
                 continue
 
