@@ -15,7 +15,10 @@ from apps.ingest.models import IngestRun
 
 pytestmark = pytest.mark.usefixtures("lake_folder")
 
-HEADER = "SubscriptionId,ResourceGroup,ResourceLocation,Date,MeterCategory,Quantity,CostInBillingCurrency,Currency\n"
+HEADER = (
+    "SubscriptionId,ResourceGroup,ResourceLocation,Date,MeterCategory,Quantity,"
+    "CostInBillingCurrency,Currency\n"
+)
 PARTS = {
     "part_0_0001.csv": HEADER
     + "s1,rg,eu,2026-03-02,Storage,3,0.75,EUR\ns1,rg,eu,2026-03-03,Storage,3,0.25,EUR\n",
