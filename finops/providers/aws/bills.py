@@ -19,6 +19,7 @@ from pathlib import Path
 
 from finops.providers.aws.bills_commitments import commitment_facts
 from finops.providers.aws.bills_splits import split_shares, split_word
+from finops.providers.aws.locations import region_names
 from finops.providers.bills import BillKind, Given, Lines
 from finops.providers.bills.charge_table import ChargeTable, charge_table
 from finops.text.sql import quote
@@ -95,14 +96,17 @@ class _Cur(BillKind):
         code = given.text("lineItem/ProductCode")
         product = lambda attribute: self._attribute(given, attribute)  # noqa: E731
         in_region = f"{product('locationType')} IS NULL OR {product('locationType')} = 'AWS Region'"
+        region = f"coalesce({product('regionCode')}, {product('region')})"
+        resource = given.text("lineItem/ResourceId")
         return {
             "service_name": f"coalesce({product('ProductName')}, {product('servicename')}, {code})",
             "service_category": _service_sql(code, 0),
             "service_subcategory": _service_sql(code, 1),
-            "region_id": f"coalesce({product('regionCode')}, {product('region')})",
-            "region_name": f"CASE WHEN {in_region} THEN {product('location')} END",
+            "region_id": region,
+            "region_name": f"coalesce(CASE WHEN {in_region} THEN {product('location')} END, "
+            f"{_region_name_sql(region)})",
             "sku_id": product("sku"),
-            "resource_type": product("productFamily"),
+            "resource_type": f"CASE WHEN {resource} IS NOT NULL THEN {product('productFamily')} END",
             "x_instance_type": product("instanceType"),
             "x_operating_system": product("operatingSystem"),
             "x_tenancy": product("tenancy"),
@@ -186,6 +190,12 @@ def _service_sql(code: str, part: int) -> str:
     return "NULL" if code == "NULL" else f"CASE WHEN {code} IS NULL THEN NULL {cases} ELSE {other} END"
 
 
+def _region_name_sql(region: str) -> str:
+    """The name of a region where AWS has published one for its code: line items often give the code only."""
+    cases = " ".join(f"WHEN {quote(code)} THEN {quote(name)}" for code, name in region_names().items())
+    return f"CASE {region} {cases} END"
+
+
 def _accounts(given: Given) -> dict[str, str]:
     issuer = f"coalesce({given.text('bill/InvoicingEntity')}, {given.text('lineItem/LegalEntity')})"
     return {
@@ -227,10 +237,12 @@ def _charge(given: Given) -> dict[str, str]:
         "resource_id": given.text("lineItem/ResourceId"),
         "capacity_reservation_id": given.text("capacityReservation/CapacityReservationArn"),
         "sku_meter": usage_type,
-        "sku_price_id": f"coalesce({given.text('pricing/RateCode')}, {given.text('pricing/RateId')})",
+        # A rate id is of several SKUs; with the SKU before it, it is a price of one, as a rate code is.
+        "sku_price_id": f"coalesce({given.text('pricing/RateCode')}, "
+        f"{given.text('product/sku')} || '.' || {given.text('pricing/RateId')})",
         "pricing_unit": given.text("pricing/unit"),
         "pricing_currency": given.text("pricing/currency"),
-        "contracted_unit_price": given.number("lineItem/UnblendedRate"),
+        "contracted_unit_price": _contracted_price(given),
         "list_unit_price": given.number("pricing/publicOnDemandRate"),
         "x_line_item_id": given.text("identity/LineItemId"),
         "x_line_item_type": given.text("lineItem/LineItemType"),
@@ -239,6 +251,17 @@ def _charge(given: Given) -> dict[str, str]:
         "x_normalized_quantity": given.number("lineItem/NormalizedUsageAmount"),
         "x_unit": given.text("pricing/unit"),
     }
+
+
+def _contracted_price(given: Given) -> str:
+    """The rate; of covered use the on-demand one, as its contracted cost is; null for a rate of 0 that costs.
+
+    AWS writes rates in ten decimals, so that the smallest become 0.
+    """
+    rate, cost = given.number("lineItem/UnblendedRate"), given.money("lineItem/UnblendedCost")
+    covered = f"{given.text('lineItem/LineItemType')} = 'DiscountedUsage'"
+    listed = given.number("pricing/publicOnDemandRate")
+    return f"CASE WHEN {covered} THEN {listed} WHEN {rate} = 0 AND {cost} <> 0 THEN NULL ELSE {rate} END"
 
 
 def _commitment_ids(given: Given) -> tuple[str, str]:
