@@ -24,7 +24,7 @@ from finops.frames.instance_types import InstanceTypeFacts
 from finops.frames.interruption import InterruptionBand
 from finops.frames.list_prices import SHARED, ListPrice, ListPriceKey
 from finops.frames.products import operating_system, usual_licence
-from finops.frames.reserved_terms import ReservedTermKey
+from finops.frames.reserved_terms import ReservedTerm, ReservedTermKey
 from finops.frames.savings_plans import PlanPriceKey
 from finops.providers.aws.interruption import band_of_label
 
@@ -277,9 +277,11 @@ def demo_reference_load() -> dict[str, int]:
     Returns how many rows each table had added.
     """
     folder = Path(settings.BASE_DIR) / "fixtures" / "reference"
-    stored = {"list_prices": 0, "interruption_bands": 0}
+    stored = {"list_prices": 0, "reserved_terms": 0, "interruption_bands": 0}
     for source, prices in _by_source(folder / "aws_on_demand_prices.csv", _demo_price):
         stored["list_prices"] += list_prices_store(rows=prices, source=source).stored
+    for source, terms in _by_source(folder / "aws_reserved_terms_2018-11.csv", _demo_term):
+        stored["reserved_terms"] += reserved_terms_store(rows=terms, source=source).stored
     for source, bands in _by_source(folder / "aws_interruption_bands_2025-06.csv", _demo_band):
         stored["interruption_bands"] += interruption_bands_store(rows=bands, source=source).stored
     new = 0
@@ -310,6 +312,24 @@ def _demo_price(row: dict[str, str]) -> ListPrice:
         listed,
     )
     return ListPrice(key, Decimal(row["price"]))
+
+
+def _demo_term(row: dict[str, str]) -> ReservedTerm:
+    system = operating_system(row["operating_system"])
+    key = ReservedTermKey(
+        "aws",
+        row["region"],
+        row["instance_type"],
+        system,
+        usual_licence(system),
+        SHARED,
+        row["offering_class"],
+        row["payment"],
+        int(row["term_months"]),
+        row["currency"],
+        datetime.fromisoformat(row["effective_from"]).replace(tzinfo=UTC),
+    )
+    return ReservedTerm(key, Decimal(row["fixed"]), Decimal(row["hourly"]))
 
 
 def _demo_band(row: dict[str, str]) -> InterruptionBand:
