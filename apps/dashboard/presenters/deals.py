@@ -175,7 +175,7 @@ def short(doc: Doc) -> str:
 
 def named(reason: str) -> str:
     """Commitments by the first characters of their id in place of the whole name."""
-    return _ARN.sub(r"\1…", reason)
+    return _ARN.sub(r"\1", reason)
 
 
 def _range(doc: Doc, scale: Scale | None, *, best: bool) -> Range | None:
@@ -218,6 +218,7 @@ def lead(document: Doc) -> str:
         basis += " " + _("that are by day: hours within a day are taken as equal")
     if not document["advice"]:
         return basis + "."
+    basis += ". " + _("A drop of use that these days did not show is not in the scenarios")
     draws = document["evidence"]["scenarios"]["draws"]
     lost = round(float(total["loss_probability"]) * draws)
     interval = fmt.span(number(total["saving_low"]), number(total["saving_high"]), lang(), words=True)
