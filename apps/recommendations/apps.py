@@ -47,6 +47,7 @@ def _register_kinds() -> None:
             realised_launch.counterfactual,
             Action.DECIDE_WORK,
             lambda organisation, now: launch_rows_publish(organisation=organisation, now=now),
+            replaces=True,
         )
     )
     _register_commitments()

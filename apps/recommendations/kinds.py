@@ -57,6 +57,7 @@ class Kind:
     `wording(document, language)` must do with any document that was ever published. `counterfactual(row)` is
     called once, at acceptance, and gives JSON values. `realised(row, organisation, now)` gives the months
     from acceptance to the end of the claim or to `now`; None: this kind cannot be read from bills.
+    `replaces`: what follows an accepted one takes its place, as a schedule does and a purchase does not.
     `look(organisation, now)` looks for findings and publishes them; what was looked at already costs little.
     """
 
@@ -67,6 +68,7 @@ class Kind:
     counterfactual: Counterfactual
     decide: Action = Action.DECIDE_COMMITMENTS
     look: Look | None = None
+    replaces: bool = False
 
 
 _KINDS: dict[str, Kind] = {}

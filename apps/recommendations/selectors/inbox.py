@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Count, Prefetch, QuerySet, Sum
+from django.db.models import Count, Prefetch, Q, QuerySet, Sum
 
 from apps.accounts.models import Organisation
 from apps.recommendations.models import (
@@ -18,6 +19,15 @@ from apps.recommendations.models import (
 # What still asks for a decision, and what claims its hours by one.
 WAITING = (RecommendationState.OPEN,)
 HOLDING = (RecommendationState.ACCEPTED, RecommendationState.DONE)
+# Bills and feeds show within days what was carried out; from then on looks find what is left without it.
+SETTLED = timedelta(days=7)
+
+
+def claiming(now: datetime) -> Q:
+    """Rows that have their hours: accepted, or carried out so lately that no look need know it yet."""
+    return Q(state=RecommendationState.ACCEPTED) | Q(
+        state=RecommendationState.DONE, stated_at__gt=now - SETTLED
+    )
 
 
 @dataclass(frozen=True, slots=True)

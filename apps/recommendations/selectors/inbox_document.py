@@ -13,7 +13,6 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
-from apps.billing.selectors.spend_sums import decimal_text
 from apps.ingest.reports import iso
 from apps.recommendations.kinds import Sentence, kind_for
 from apps.recommendations.models import InboxLook, RealisedSaving, Recommendation, RecommendationEvent
@@ -21,6 +20,7 @@ from apps.recommendations.selectors.inbox import recommendation_list
 from apps.recommendations.selectors.standing import Standing, monthly, standing
 from finops.engine.alternatives import Amount, Total
 from finops.frames.money import EXACT
+from finops.text.numbers import decimal_text
 
 Document = dict[str, Any]
 PLACES = Decimal("0.000001")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal, localcontext
 
+from django.utils import timezone
+
 from apps.accounts.models import Organisation
+from apps.recommendations.kinds import kind_for
 from apps.recommendations.models import Recommendation
-from apps.recommendations.selectors.inbox import HOLDING, WAITING, recommendation_list
+from apps.recommendations.selectors.inbox import HOLDING, WAITING, claiming, recommendation_list
 from finops.engine.alternatives import Amount, Claim, Total, best_set, components, conflict_graph, total
 from finops.frames.money import EXACT
 
@@ -57,7 +60,9 @@ def monthly(row: Recommendation) -> Amount:
         )
 
 
-def standing(organisation: Organisation, among: Collection[int] | None = None) -> Standing:
+def standing(
+    organisation: Organisation, among: Collection[int] | None = None, *, now: datetime | None = None
+) -> Standing:
     """How the open rows of an organisation stand to each other; `among`: ids that the totals are limited to.
 
     Alternatives are looked for in all open rows whatever `among` is: a filter must not hide that two rows
@@ -66,7 +71,8 @@ def standing(organisation: Organisation, among: Collection[int] | None = None) -
     every = recommendation_list(organisation).defer("document", "evidence", "counterfactual")
     open_ = list(every.filter(state__in=WAITING))
     first = min((row.claim_start for row in open_), default=None)
-    held = every.filter(state__in=HOLDING, claim_end__gt=first) if first else ()
+    at = now or timezone.now()
+    held = every.filter(claiming(at), claim_end__gt=first) if first else ()
     rows = [*open_, *held]
     graph = conflict_graph([claim_of(row) for row in rows])
     place = {row.pk: i for i, row in enumerate(rows)}
@@ -75,7 +81,8 @@ def standing(organisation: Organisation, among: Collection[int] | None = None) -
     for row in open_:
         near = [rows[i] for i in sorted(graph[place[row.pk]])]
         alternatives[row.pk] = tuple(one.pk for one in near if one.state in WAITING)
-        holders = [one.pk for one in near if one.state in HOLDING and one.pk != row.follows_id]
+        former = row.follows_id if kind_for(row.kind).replaces else None
+        holders = [one.pk for one in near if one.state in HOLDING and one.pk != former]
         if holders:
             held_by[row.pk] = holders[0]
     wanted = None if among is None else set(among)

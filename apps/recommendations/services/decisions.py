@@ -19,7 +19,7 @@ from apps.accounts.models import Membership, Organisation
 from apps.accounts.services import audit_record
 from apps.recommendations.kinds import kind_for
 from apps.recommendations.models import EventAction, Recommendation, RecommendationState
-from apps.recommendations.selectors.inbox import HOLDING
+from apps.recommendations.selectors.inbox import HOLDING, claiming
 from apps.recommendations.selectors.standing import claim_of
 from apps.recommendations.services.document import decimal_text, iso
 from apps.recommendations.services.inbox import organisation_lock, record, savings_of
@@ -37,7 +37,7 @@ def recommendation_accept(
 ) -> Recommendation:
     """It will be done: the counterfactual is fixed from here on. Raises ValidationError by field.
 
-    Refused while another accepted one has its hours; the one that it follows ends instead.
+    Refused while another accepted one has its hours. Where its kind replaces, the one it follows ends.
     """
     text = _reason(reason)
 
@@ -47,7 +47,7 @@ def recommendation_accept(
         _only_from(row, State.OPEN, State.SNOOZED)
         if row.claim_end <= now:
             raise ValidationError({"state": _("Its period is over.")})
-        _free(row)
+        _free(row, now)
         _supersede(row, actor, now)
         row.counterfactual = _counterfactual(row, now)
         row.state, row.until, row.accepted_at, row.reason = State.ACCEPTED, None, now, text
@@ -67,7 +67,7 @@ def recommendation_done(
         if row.state == State.DONE:
             return False
         _only_from(row, State.ACCEPTED)
-        row.state, row.reason, row.author = State.DONE, text, actor.label
+        row.state, row.reason, row.author, row.stated_at = State.DONE, text, actor.label, now
         return True
 
     return _change(recommendation, actor, now, EventAction.DONE, "done", change)
@@ -196,12 +196,13 @@ def _change(
     return row
 
 
-def _free(row: Recommendation) -> None:
+def _free(row: Recommendation, now: datetime) -> None:
     """Raise ValidationError where an accepted one has the hours."""
+    former = row.follows_id if kind_for(row.kind).replaces else None
     others = list(
         Recommendation.objects.filter(
-            organisation=row.organisation_id, state__in=HOLDING, claims__overlap=row.claims
-        ).exclude(pk=row.follows_id or 0)
+            claiming(now), organisation=row.organisation_id, claims__overlap=row.claims
+        ).exclude(pk=former or 0)
     )
     taken = conflict_graph([claim_of(one) for one in (row, *others)])[0]
     if taken:
@@ -217,7 +218,9 @@ def _free(row: Recommendation) -> None:
 
 
 def _supersede(row: Recommendation, actor: Actor, now: datetime) -> None:
-    """End the accepted one that this follows: from now on the hours are this one's."""
+    """End the accepted one whose place this takes: from now on the hours are this one's."""
+    if not kind_for(row.kind).replaces:
+        return
     former = (
         Recommendation.objects.select_for_update()
         .filter(pk=row.follows_id or 0, state__in=HOLDING, claim_end__gt=now)
@@ -226,9 +229,9 @@ def _supersede(row: Recommendation, actor: Actor, now: datetime) -> None:
     if former is None or not set(former.claims) & set(row.claims):
         return
     before, state = _said(former), former.state
-    former.state, former.author = State.DONE, actor.label
+    former.state, former.author, former.stated_at = State.DONE, actor.label, now
     former.claim_end = max(now, former.claim_start + timedelta(microseconds=1))
-    former.save(update_fields=["state", "author", "claim_end"])
+    former.save(update_fields=["state", "author", "stated_at", "claim_end"])
     record(former, EventAction.DONE, before=state, now=now, actor=actor, followed_by=row.pk)
     audit_record(
         organisation=row.organisation, actor=actor, action="recommendation.done", target=former,

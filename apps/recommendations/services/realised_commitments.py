@@ -16,6 +16,7 @@ from apps.accounts.models import Organisation
 from apps.ingest.selectors import current_snapshots
 from apps.recommendations.kinds import RealisedMonth
 from apps.recommendations.models import Recommendation
+from apps.recommendations.selectors.inbox import HOLDING
 from apps.recommendations.services.bill_months import (
     CommittedUse,
     commitments_before,
@@ -26,6 +27,9 @@ from apps.recommendations.services.realised import NO_BILL, claim_months
 
 NOT_BOUGHT = noop("No commitment for these instance types has come onto the bill since acceptance.")
 NO_LIST = noop("A commitment paid for an instance type whose on-demand price was not fixed at acceptance.")
+SHARED = noop(
+    "Several accepted recommendations could have brought this commitment; an approved purchase names its own."
+)
 NO_COST = noop("Lines of the commitment have no effective cost.")
 OTHER_CURRENCY = noop("The bill is in another currency than the recommendation.")
 
@@ -39,8 +43,8 @@ def commitment_counterfactual(
 ) -> dict[str, Any]:
     """The basis that `commitment_months` reads. `on_demand`: price of an hour by instance type, as texts.
 
-    `commitments`: ids on the bill where they are known already; else every commitment for these types that
-    the bills before `moment` do not name counts as bought for this.
+    `commitments`: ids on the bill where they are known already; else those that the row's purchases read
+    back, and without any, every commitment for these types that the bills before `moment` do not name.
     """
     known = () if commitments else commitments_before(
         moment, organisation=row.organisation, snapshots=current_snapshots()
@@ -63,7 +67,9 @@ def commitment_months(row: Recommendation, organisation: Organisation, now: date
     uses = committed_use(
         start=months[0][1], end=months[-1][2], organisation=organisation, snapshots=snapshots
     )
-    mine = _bought(uses, basis)
+    named, candidates = _bought(row, uses)
+    theirs, possible = _others(row, uses)
+    mine, shared = named or candidates - theirs - possible, (candidates - theirs) & possible
     by_month: dict[date, list[CommittedUse]] = defaultdict(list)
     for use in uses:
         if use.id in mine:
@@ -74,18 +80,42 @@ def commitment_months(row: Recommendation, organisation: Organisation, now: date
         if not state.delivered:
             found.append(RealisedMonth(month, None, None, reason=NO_BILL))
             continue
+        if any(use.month == month and use.id in shared for use in uses):
+            found.append(RealisedMonth(month, None, None, reason=SHARED, evidence=evidence))
+            continue
         would, did, reason = _sums(by_month[month], basis, row.currency)
         closed = state.closed and not reason
         found.append(RealisedMonth(month, would, did, closed, reason, evidence))
     return found
 
 
-def _bought(uses: Sequence[CommittedUse], basis: Mapping[str, Any]) -> set[str]:
-    """Ids of the commitments that this recommendation brought."""
-    if basis["commitments"]:
-        return set(basis["commitments"])
-    types = basis["on_demand"].keys()
-    return {use.id for use in uses if use.instance_type in types} - set(basis["known_before"])
+def _bought(row: Recommendation, uses: Sequence[CommittedUse]) -> tuple[set[str], set[str]]:
+    """Ids on the bill of the commitments that a row brought: those that its purchases read back or that were
+    given at acceptance, and without any, all for its types that bills before acceptance did not name.
+    """
+    basis = (row.counterfactual or {}).get("basis") or {}
+    known = {number for purchase in row.purchases.all() for number in purchase.reservations}
+    known |= set(basis.get("commitments") or ())
+    if known:
+        return {use.id for use in uses if use.id in known or use.id.rpartition("/")[2] in known}, set()
+    types = (basis.get("on_demand") or {}).keys()
+    return set(), {use.id for use in uses if use.instance_type in types} - set(
+        basis.get("known_before") or ()
+    )
+
+
+def _others(row: Recommendation, uses: Sequence[CommittedUse]) -> tuple[set[str], set[str]]:
+    """Ids that other accepted recommendations of the kind brought, and those that they could have brought."""
+    rows = Recommendation.objects.filter(
+        organisation=row.organisation_id, kind=row.kind, state__in=HOLDING, claim_end__gt=row.claim_start
+    )
+    brought: set[str] = set()
+    possible: set[str] = set()
+    for other in rows.exclude(pk=row.pk).prefetch_related("purchases"):
+        named, candidates = _bought(other, uses)
+        brought |= named
+        possible |= candidates
+    return brought, possible
 
 
 def _sums(

@@ -15,6 +15,7 @@ from django.db import connection
 from apps.accounts.actors import Actor
 from apps.accounts.models import AuditEntry, Membership, Organisation, User
 from apps.recommendations.models import Recommendation, RecommendationEvent
+from apps.recommendations.selectors.standing import standing
 from apps.recommendations.services import decisions
 from apps.recommendations.services.inbox import publish
 from apps.recommendations.services.inbox_clock import inbox_tick
@@ -175,12 +176,29 @@ def test_of_two_that_claim_the_same_one_is_accepted(organisation: Organisation) 
     assert accept(second).state == "accepted"
 
 
-def test_what_follows_an_accepted_one_ends_it(organisation: Organisation) -> None:
+def test_what_follows_an_accepted_one_takes_its_place_or_is_refused(organisation: Organisation) -> None:
     former = accept(put(organisation))
-    later = accept(put(organisation, days=3, saving="500"), days=4)
+    news = put(organisation, days=3, saving="500")
+    with pytest.raises(ValidationError, match=str(former.pk)):
+        accept(news, days=4)
+    assert standing(organisation, now=NOW).held_by == {news.pk: former.pk}
+    with registered(made_up_kind(replaces=True)):
+        assert standing(organisation, now=NOW).held_by == {}
+        later = accept(news, days=4)
     former.refresh_from_db()
     assert (later.state, former.state, former.claim_end) == ("accepted", "done", NOW + 4 * DAY)
     assert RecommendationEvent.objects.get(action="done").facts["followed_by"] == later.pk
+
+
+def test_what_was_carried_out_has_its_hours_until_a_look_can_know_it(organisation: Organisation) -> None:
+    first = accept(put(organisation, "a", claims=("pool:x",)))
+    second = put(organisation, "b", claims=("pool:x",))
+    decisions.recommendation_done(recommendation=first, actor=ADA, now=NOW + 2 * DAY)
+    with pytest.raises(ValidationError, match=str(first.pk)):
+        accept(second, days=8)
+    assert standing(organisation, now=NOW + 8 * DAY).held_by == {second.pk: first.pk}
+    assert standing(organisation, now=NOW + 10 * DAY).held_by == {}
+    assert accept(second, days=10).state == "accepted"
 
 
 def test_an_owner_is_a_member(organisation: Organisation) -> None:

@@ -254,6 +254,31 @@ def test_without_a_new_commitment_nothing_was_saved_yet(
     assert reason in one.reason
 
 
+def test_a_commitment_that_two_could_have_brought_is_nobodys(
+    bought: Recommendation, organisation: Organisation
+) -> None:
+    made = finding("more", "50", claim_start=END, claim_end=END + timedelta(days=365))
+    publish("made_up", [made], organisation=organisation, now=END, whole=False)
+    second = recommendation_accept(
+        recommendation=Recommendation.objects.get(subject="more"), actor=ADA, now=END
+    )
+    put_bill([covered("2026-03-05", NEW, "m5.large", "500", "27.5")], period=MARCH, **WHOLE)
+    realised_refresh(organisation=organisation, now=NOW, again=True)
+    march = RealisedSaving.objects.filter(month=MARCH)
+    assert [one.saving for one in march] == [None, None]
+    assert all("Several accepted" in one.reason for one in march)
+    assert second.counterfactual is not None
+    Recommendation.objects.filter(pk=second.pk).update(
+        counterfactual={
+            **second.counterfactual,
+            "basis": {**second.counterfactual["basis"], "commitments": [NEW]},
+        }
+    )
+    realised_refresh(organisation=organisation, now=NOW, again=True)
+    assert march.get(recommendation=second).saving == Decimal("48") - Decimal("27.5")
+    assert "No commitment" in march.get(recommendation=bought).reason
+
+
 def test_a_type_whose_price_was_not_fixed_leaves_the_month_unknown(
     bought: Recommendation, organisation: Organisation
 ) -> None:
