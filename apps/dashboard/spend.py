@@ -136,6 +136,18 @@ _NAMES_STATE = (
 )
 
 
+def fallen_back(get: QueryDict, filters: Filters) -> str:
+    """Said when the days of the address make no period and the newest month is shown instead; else ""."""
+    given = [get.get(name, "").strip() for name in ("from", "to")]
+    shown = [filters.start.isoformat(), filters.end.isoformat()]
+    wrong = any(text and text != day for text, day in zip(given, shown, strict=True))
+    if not wrong:
+        return ""
+    return _("From %(start)s to %(end)s is no period that can be shown: this is the newest month.") % {
+        "start": given[0][:20] or "?", "end": given[1][:20] or "?",
+    }  # fmt: skip
+
+
 def filters_of(get: QueryDict, newest: date) -> Filters:
     """The filters of an address; the default is the newest month by service and day."""
     start = _day(get.get("from", ""), newest)

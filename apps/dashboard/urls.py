@@ -22,6 +22,7 @@ from apps.dashboard.views import (
     run,
     settings,
     spend,
+    spend_line,
     tags,
     workloads,
 )
@@ -53,6 +54,7 @@ urlpatterns: list[URLPattern] = [
     path("spend/tags/", tags.tags_page, name="spend-tags"),
     path("spend/focus/", focus.focus_file, name="spend-focus"),
     path("spend/lines/", spend.lines_page, name="spend-lines"),
+    path("spend/lines/one/", spend_line.line_page, name="spend-line"),
     path("spend/views/", spend.view_keep, name="spend-view-keep"),
     path("spend/views/<int:view_id>/remove/", spend.view_drop, name="spend-view-remove"),
     path("market/", market.market_page, name="market"),

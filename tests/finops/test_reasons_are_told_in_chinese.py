@@ -99,7 +99,8 @@ COMPOSED = {
     "No usable AWS credentials while reading daily costs (ce:GetCostAndUsage). Give the service a role "
     "(instance profile, task role, environment) or name a role in the feed, then run check_permissions.": (
         "列出 s3://b/p时对象已不存在：交付正在被替换。\n"
-        "读取每日费用（ce:GetCostAndUsage）时没有可用的 AWS 凭证。请给服务一个角色（实例配置文件、任务角色、环境变量），"
+        "读取每日费用（ce:GetCostAndUsage）时没有可用的 AWS 凭证。"
+        "请给服务一个角色（实例配置文件、任务角色、环境变量），"
         "或在数据源中指定角色，然后运行 check_permissions。"
     ),
     "invalid price: 'a,5' has a decimal comma": "价格无效：'a,5' 用了逗号作小数点",

@@ -74,7 +74,8 @@ def recommendation_state(organisation: Organisation) -> tuple[object, ...]:
     """Changes with every finding and every decision."""
     rows = Recommendation.objects.filter(organisation=organisation)
     events = RecommendationEvent.objects.filter(recommendation__organisation=organisation)
-    return (*rows.aggregate(n=Count("pk"), at=Max("refreshed_at")).values(), events.aggregate(n=Max("pk"))["n"])
+    found = rows.aggregate(n=Count("pk"), at=Max("refreshed_at"))
+    return found["n"], found["at"], events.aggregate(n=Max("pk"))["n"]
 
 
 def _key(request: HttpRequest, organisation: Organisation, now: datetime) -> str:

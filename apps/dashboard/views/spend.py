@@ -37,6 +37,7 @@ from apps.dashboard.spend import (
     Filters,
     SpendFacts,
     bill_age,
+    fallen_back,
     filters_of,
     names_state,
     newest_month,
@@ -89,6 +90,7 @@ def spend_page(request: HttpRequest) -> HttpResponse:
         "region": _region(request, filters, organisation, newest),
         "views": list(SavedView.objects.filter(organisation=organisation, owner=cast(User, request.user))),
         "query": filters.address(),
+        "fallen_back": fallen_back(request.GET, filters),
     }
     template = "dashboard/spend.html#region" if getattr(request, "htmx", False) else "dashboard/spend.html"
     response = render(request, template, context)
@@ -247,6 +249,11 @@ def lines_page(request: HttpRequest) -> HttpResponse:
     except SpendError as error:
         messages.error(request, error.message)
         return redirect(reverse("dashboard:spend"))
+    last = max(1, -(-found.count // LINES_A_PAGE))
+    if number > last:
+        query = request.GET.copy()
+        query["p"] = str(last)
+        return redirect(f"{reverse('dashboard:spend-lines')}?{query.urlencode()}")
     deliveries = {
         row.pk: row
         for row in Delivery.objects.filter(pk__in={line.delivery for line in found.lines}).select_related(
@@ -271,7 +278,7 @@ def lines_page(request: HttpRequest) -> HttpResponse:
         "rows": [(line, deliveries.get(line.delivery)) for line in found.lines],
         "count": found.count,
         "number": number,
-        "last": max(1, -(-found.count // LINES_A_PAGE)),
+        "last": last,
         "back": filters.address(),
     }
     return render(request, "dashboard/spend_lines.html", context)
