@@ -1,22 +1,27 @@
-"""Questions about spend over 24 months of bill lines against DuckDB's native table; the explorer page.
+"""Questions about spend over 24 months of bill lines against DuckDB's native table; explorer and Overview.
 
 `python -m bench.spend [rows]` (10,000,000). One process on embedded servers, medians of 3; `spend` is asked
-with nothing kept, the native table is warm. The page is measured against the queries that it asks plus ten
-empty signed-in pages, and from cache against one.
+with nothing kept, by connections that are open as in a process that serves, the native table is warm. Both
+have the same lines in the same types, memory and threads; `spend` also gives currency, unit, number of lines
+and what is missing, and one row a group as Python objects. Beside the times stands the processor time: on a
+machine with other work it is the steadier one. Pages are measured against the statements that they ask of the
+lake plus ten empty signed-in pages, and from cache against one.
 """
 
 from __future__ import annotations
 
 import os
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.pages import main, median_seconds, signed_in
+from bench.pages import TIMES, main, median_seconds, signed_in
 
 ROWS = 10_000_000
 LIMIT = 2.0
@@ -59,6 +64,14 @@ MONTHS = (
 )
 
 
+def _once(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> tuple[float, float]:
+    """Seconds and processor seconds; `before` is not timed."""
+    before()
+    begun, used = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - begun, time.process_time() - used
+
+
 def questions(con: Any) -> bool:
     """Print one line a question; True when all are within the limit."""
     from django.core.cache import cache
@@ -73,12 +86,15 @@ def questions(con: Any) -> bool:
         nonlocal good
         ours()
         con.execute(sql).fetchall()
-        mine = median_seconds(ours, cache.clear)
-        native = median_seconds(lambda: con.execute(sql).fetchall())
+        # In turn, so that other work on the machine meets both.
+        pairs = [(_once(ours, cache.clear), _once(lambda: con.execute(sql).fetchall())) for _ in range(TIMES)]
+        mine, native, my_cpu, native_cpu = (
+            statistics.median(pair[side][kind] for pair in pairs) for kind in (0, 1) for side in (0, 1)
+        )
         good &= mine <= LIMIT * native
         print(
             f"{name}: {mine * 1000:.0f} ms = {mine / native:.2f}x the native table ({native * 1000:.0f} ms), "
-            f"limit {LIMIT}",
+            f"limit {LIMIT}; processor {my_cpu * 1000:.0f} ms = {my_cpu / native_cpu:.2f}x",
             flush=True,
         )
 
@@ -94,18 +110,37 @@ def questions(con: Any) -> bool:
     return good
 
 
-def page(client: Any) -> bool:
-    """The explorer of the newest month, cold and from cache."""
+@contextmanager
+def asking() -> Iterator[list[float]]:
+    """Seconds that are spent asking the lake, a number a statement."""
+    from apps.billing.selectors import bill_days, savings, spend_reading
+
+    taken: list[float] = []
+
+    def timed(real: Any) -> Any:
+        @contextmanager
+        def block(*args: Any, **more: Any) -> Iterator[Any]:
+            with real(*args, **more) as con:
+                begun = time.perf_counter()
+                yield con
+                taken.append(time.perf_counter() - begun)
+
+        return block
+
+    places = [(spend_reading, "reading"), (savings, "connect"), (bill_days, "connect")]
+    kept = [(module, name, getattr(module, name)) for module, name in places]
+    for module, name, real in kept:
+        setattr(module, name, timed(real))
+    try:
+        yield taken
+    finally:
+        for module, name, real in kept:
+            setattr(module, name, real)
+
+
+def page(client: Any, name: str, address: str) -> bool:
+    """A page of the newest month, cold and from cache."""
     from django.core.cache import cache
-
-    from apps.accounts.models import Organisation
-    from apps.dashboard.spend import filters_of, spend_facts
-    from apps.ingest.selectors import current_snapshots
-
-    organisation = Organisation.default()
-    from django.http import QueryDict
-
-    filters = filters_of(QueryDict(""), date(2025, 12, 1))
 
     def get(address: str) -> Callable[[], None]:
         def ask() -> None:
@@ -113,19 +148,18 @@ def page(client: Any) -> bool:
 
         return ask
 
-    def asked() -> None:
-        spend_facts(filters, organisation=organisation, now=NOW, snapshots=current_snapshots())
-
     get("/empty/")()
-    get("/spend/")()
+    get(address)()
     empty = median_seconds(get("/empty/"))
-    queries = median_seconds(asked, cache.clear)
-    cold = median_seconds(get("/spend/"), cache.clear)
-    get("/spend/")()
-    kept = median_seconds(get("/spend/"))
+    cold = median_seconds(get(address), cache.clear)
+    with asking() as taken:
+        median_seconds(get(address), cache.clear)
+    queries = sum(taken) / TIMES
+    get(address)()
+    kept = median_seconds(get(address))
     floor = queries + 10 * empty
     print(
-        f"explorer: {cold:.3f} s = {cold / floor:.2f}x its queries ({queries:.3f} s) and ten empty pages "
+        f"{name}: {cold:.3f} s = {cold / floor:.2f}x its queries ({queries:.3f} s) and ten empty pages "
         f"({empty * 1000:.1f} ms each), limit {COLD_LIMIT}; from cache {kept * 1000:.1f} ms = "
         f"{kept / empty:.2f}x one empty page, limit {CACHED_LIMIT}",
         flush=True,
@@ -138,17 +172,23 @@ def child() -> int:
     import django
 
     django.setup()
+    from apps.billing.services.spend_sums import spend_sums_make
     from bench._bill_history import load, native
 
     rows = int(os.environ.get("OFFPEAK_BENCH_ROWS", ROWS))
     begun = time.perf_counter()
     load(rows)
     print(f"{rows:,} lines of 24 months in the lake after {time.perf_counter() - begun:.0f} s", flush=True)
+    begun = time.perf_counter()
+    months = spend_sums_make()
+    print(f"sums of {months} months ready after {time.perf_counter() - begun:.0f} s", flush=True)
     with tempfile.TemporaryDirectory(prefix="offpeak-native-") as folder:
         con = native(str(Path(folder) / "native.duckdb"))
         within = questions(con)
         con.close()
-    return 0 if page(signed_in()) and within else 1
+    client = signed_in()
+    pages = [page(client, "explorer", "/spend/"), page(client, "Overview", "/overview/")]
+    return 0 if all(pages) and within else 1
 
 
 if __name__ == "__main__":

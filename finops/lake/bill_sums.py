@@ -35,7 +35,7 @@ from finops.lake.bill_tables import DAILY_DIMENSIONS
 FOLDER = ".sums"
 FACTS = "facts.json"
 # Part of every folder's name: a change of layout or meaning makes all sums anew.
-VERSION = 1
+VERSION = 2
 DAY, USAGE_TYPE, RESOURCE = "x_day", "x_usage_type", "resource_id"
 QUANTITY = "x_quantity"
 MEASURES: tuple[str, ...] = (*dict.fromkeys(BASES.values()), QUANTITY)

@@ -155,9 +155,9 @@ def _write(con: duckdb.DuckDBPyConnection, files: Sequence[str], work: Path) -> 
         f"WHEN {QUANTITY} <> 0 THEN {quote(MIXED)} END AS {UNIT}"
     )
     sums = [f"sum({c}) AS {c}" for c in MEASURES]
-    sums += [f"count(*) FILTER ({c} IS NULL) AS no_{c}" for c in MEASURES if c != QUANTITY]
+    sums += [f"count(*) FILTER ({c} IS NULL) AS no_{c}" for c in MEASURES]
     again = [f"sum({c}) AS {c}" for c in MEASURES]
-    again += [f"CAST(sum(no_{c}) AS BIGINT) AS no_{c}" for c in MEASURES if c != QUANTITY]
+    again += [f"CAST(sum(no_{c}) AS BIGINT) AS no_{c}" for c in MEASURES]
     base = (*_FIXED, *PLAIN_DIMENSIONS, *_GROUPED)
     for level, source in (("usage", "lines"), ("resource", "lines"), ("day", "usage"), ("month", "day")):
         dims = ", ".join(name(c) for c in (*base, *LEVELS[level]))
@@ -204,8 +204,8 @@ def _count(con: duckdb.DuckDBPyConnection, level: str) -> int:
 def _check(con: duckdb.DuckDBPyConnection, level: str) -> None:
     """Raises LakeError unless the level holds all lines and all money."""
     sums = ", ".join(f"sum({c})" for c in MEASURES)
-    missing = ", ".join(f"count(*) FILTER ({c} IS NULL)" for c in MEASURES if c != QUANTITY)
-    there = ", ".join(f"sum(no_{c})" for c in MEASURES if c != QUANTITY)
+    missing = ", ".join(f"count(*) FILTER ({c} IS NULL)" for c in MEASURES)
+    there = ", ".join(f"sum(no_{c})" for c in MEASURES)
     lines = con.execute(
         f"SELECT billing_currency, count(*), {sums}, {missing} FROM lines GROUP BY 1 ORDER BY 1"
     ).fetchall()
@@ -223,7 +223,7 @@ def _level(
     columns = [name(c) for c in (*_FIXED, *PLAIN_DIMENSIONS, *LEVELS[level])]
     columns += [f"{name(source)}[{quote(key)}] AS {column}" for column, (source, key) in keys.items()]
     columns += [UNIT, *(f"CAST({c} AS {kind}) AS {c}" for c, kind in types.items()), "n"]
-    columns += [f"no_{c}" for c in MEASURES if c != QUANTITY]
+    columns += [f"no_{c}" for c in MEASURES]
     order = [c for c in ("service_name", USAGE_TYPE, "sub_account_id", DAY, RESOURCE)
              if c not in (DAY, USAGE_TYPE, RESOURCE) or c in LEVELS[level]]  # fmt: skip
     path = work / f"{level}.parquet"
@@ -237,7 +237,7 @@ def _level(
         "types": types,
         "currencies": _values(con, level, "billing_currency"),
         "units": _values(con, level, UNIT),
-        "missing": [c for c in MEASURES if c != QUANTITY and _any(con, f"FROM {level} WHERE no_{c} > 0")],
+        "missing": [c for c in MEASURES if _any(con, f"FROM {level} WHERE no_{c} > 0")],
     }
 
 

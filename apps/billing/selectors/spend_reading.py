@@ -160,8 +160,8 @@ class Reading:
             return self._read_from(plan, shown, limit, use_sums=False)
 
     def _read_from(self, plan: Plan, shown: bool, limit: int, *, use_sums: bool) -> Groups:
-        lake, window = facts.lake(), plan.question.window
-        source = source_of(lake, self.snapshots, self.reports, window, plan.needs(), use_sums=use_sums)
+        lake = facts.lake()
+        source = source_of(lake, self.snapshots, self.reports, plan.needs(), use_sums=use_sums)
         given = Parameters()
         sql = grouped_sql(plan, source, given)
         with reading(lake.limits, source.files) as con:

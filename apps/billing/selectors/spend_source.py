@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
-from finops.engine.spend import Window, months_of
+from finops.engine.spend import Window, months_of, next_month
 from finops.lake import BILL_DAILY, BILL_LINES, Lake
 from finops.lake.bill_sums import (
     DAY,
@@ -32,17 +33,24 @@ from finops.lake.bill_sums import (
 from finops.lake.sql import quote
 
 _WIDE = "DECIMAL(38,18)"
+# Rows that are read twice are not read for nothing: much less than reading once.
+WORTH_TAKING_OFF = 0.5
 MANY = object()
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a statement touches: columns of lines, keys, the day of a row, its delivery, and the cost."""
+    """What a statement touches: columns of lines, keys, the day of a row, its delivery, and the cost.
 
+    Rows are those whose day (`day_sql`) lies in the window; `day`: the statement itself looks at days.
+    """
+
+    window: Window
     columns: frozenset[str]
     tags: frozenset[str]
     categories: frozenset[str]
     day: bool
+    day_sql: str
     delivery: bool
     cost: str
 
@@ -56,7 +64,7 @@ class Needs:
 class Source:
     """`sql` stands after FROM; `files` are all that a reader of these snapshots may open. `currency` and
     `unit` are the one value that all rows have, else MANY. `complete_costs`: no line is without a cost.
-    `rows`: how many there are, None where that is not known.
+    `rows`: how many there are, None where that is not known. `signed`: some are taken off again.
     """
 
     sql: str
@@ -65,6 +73,7 @@ class Source:
     unit: Any
     complete_costs: bool
     rows: int | None
+    signed: bool
 
 
 @dataclass(frozen=True)
@@ -76,20 +85,30 @@ class _Branch:
     tags: frozenset[str]
     categories: frozenset[str]
     missing: bool
+    where: str
+    sign: str
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A file of sums, which of its rows, and whether they are added or taken off."""
+
+    level: LevelFacts
+    where: str = ""
+    sign: str = ""
 
 
 def source_of(
     lake: Lake,
     snapshots: Mapping[str, int],
     reports: Sequence[str],
-    window: Window,
     needs: Needs,
     *,
     use_sums: bool = True,
 ) -> Source:
-    """The rows of the reports in the window's months. `use_sums` False: of the lake's tables only."""
+    """The rows of the reports in the window. `use_sums` False: of the lake's tables only."""
     tables = _tables(lake, snapshots)
-    seen, months = set(reports), {f"{month:%Y-%m}" for month in months_of(window)}
+    seen, months = set(reports), {f"{month:%Y-%m}": month for month in months_of(needs.window)}
     files: list[str] = []
     branches: dict[_Branch, list[str]] = {}
     levels: list[LevelFacts | None] = []
@@ -101,18 +120,20 @@ def source_of(
         files += [*daily, *lines, *(one.path for one in sums.levels.values())] if sums else [*daily, *lines]
         if partition[1] not in months:
             continue
-        level = _level(sums, needs)
-        levels.append(level)
-        if sums is not None and level is not None:
+        taken = _taken(sums, needs, months[partition[1]])
+        levels += [one.level for one in taken] or [None]
+        for one in taken:
+            assert sums is not None  # noqa: S101 - what is taken is a file of them
             branch = _Branch(
-                "", (level.types[needs.cost], level.types[QUANTITY]), needs.tags & sums.tags,
-                needs.categories & sums.categories, needs.cost in level.missing,
+                "", (one.level.types[needs.cost], one.level.types[QUANTITY]), needs.tags & sums.tags,
+                needs.categories & sums.categories, needs.cost in one.level.missing, one.where, one.sign,
             )  # fmt: skip
-            branches.setdefault(branch, []).append(level.path)
-        else:
+            branches.setdefault(branch, []).append(one.level.path)
+        if not taken:
             in_lines = bool(needs.columns - set(PLAIN_DIMENSIONS))
+            where = _within(needs, months[partition[1]])
             table = BILL_LINES if in_lines else BILL_DAILY
-            branch = _Branch(table, (_WIDE, _WIDE), needs.tags, needs.categories, True)
+            branch = _Branch(table, (_WIDE, _WIDE), needs.tags, needs.categories, True, where, "")
             branches.setdefault(branch, []).extend(lines if in_lines else daily)
     return _joined(branches, levels, needs, files)
 
@@ -136,12 +157,41 @@ def partitions_of(
             yield month, daily, sums_of(lake.warehouse, lines) if lines else None
 
 
-def _level(sums: PartitionSums | None, needs: Needs) -> LevelFacts | None:
-    """The smallest level that has all that is needed."""
+def _taken(sums: PartitionSums | None, needs: Needs, month: date) -> list[_Taken]:
+    """The smallest file that can tell, [] where none can. Of most of a month: the whole month, and what lies
+    outside of the window taken off again, where that is less to read than what lies within.
+    """
     if sums is None or needs.tags & sums.dropped_tags or needs.categories & sums.dropped_categories:
-        return None
-    able = [facts for name, facts in sums.levels.items() if needs.fine <= set(LEVELS[name])]
+        return []
+    where = _within(needs, month)
+    whole = _smallest(sums, needs.fine)
+    if not where:
+        return [_Taken(whole)] if whole is not None else []
+    within = _smallest(sums, {*needs.fine, DAY})
+    if within is None:
+        return []
+    if whole is not None and not needs.day:
+        days = (next_month(month) - month).days
+        inside = (min(needs.window.end, next_month(month)) - max(needs.window.start, month)).days
+        outside = within.rows * (days - inside) // days
+        if whole.rows + outside < WORTH_TAKING_OFF * within.rows:
+            return [_Taken(whole), _Taken(within, f"({where}) IS NOT TRUE", "-")]
+    return [_Taken(within, where)]
+
+
+def _smallest(sums: PartitionSums, fine: set[str]) -> LevelFacts | None:
+    able = [facts for name, facts in sums.levels.items() if fine <= set(LEVELS[name])]
     return min(able, key=lambda facts: facts.rows, default=None)
+
+
+def _within(needs: Needs, month: date) -> str:
+    """The condition of the month's rows in the window, "" where all of them are."""
+    window, parts = needs.window, []
+    if window.start > month:
+        parts.append(f"{needs.day_sql} >= DATE '{window.start.isoformat()}'")
+    if window.end < next_month(month):
+        parts.append(f"{needs.day_sql} < DATE '{window.end.isoformat()}'")
+    return " AND ".join(parts)
 
 
 def _joined(
@@ -161,6 +211,7 @@ def _joined(
         unit=_one(level.units for level in whole) if every else MANY,
         complete_costs=not any(branch.missing for branch in branches),
         rows=sum(level.rows for level in whole) if every else None,
+        signed=any(branch.sign for branch in branches),
     )
 
 
@@ -201,17 +252,21 @@ def _select(branch: _Branch, paths: Sequence[str], needs: Needs, wide: bool) -> 
             f"CASE WHEN x_unit IS NOT NULL THEN {quote(UNIT_PREFIX)} || x_unit "
             f"WHEN {QUANTITY} <> 0 THEN {quote(MIXED)} END"
         )
-        missing = f"CASE WHEN {needs.cost} IS NULL THEN {n} ELSE 0 END"
+        missing, without = (
+            f"CASE WHEN {column} IS NULL THEN {n} ELSE 0 END" for column in (needs.cost, QUANTITY)
+        )
     else:
-        n, unit = "n", UNIT
+        n, unit, without = "n", UNIT, f"no_{QUANTITY}"
         missing = f"no_{needs.cost}" if branch.missing else "CAST(0 AS BIGINT)"
     cast = (lambda column: f"CAST({column} AS {_WIDE})") if wide else (lambda column: column)
+    sign = branch.sign
     made += [
-        f"{cast(needs.cost)} AS cost", f"{cast(QUANTITY)} AS quantity", f"{unit} AS {UNIT}",
-        f"{n} AS n", f"{missing} AS missing",
+        f"{sign}{cast(needs.cost)} AS cost", f"{sign}{cast(QUANTITY)} AS quantity", f"{unit} AS {UNIT}",
+        f"{sign}{n} AS n", f"{sign}({missing}) AS missing", f"{sign}({without}) AS no_quantity",
     ]  # fmt: skip
     by_name = "union_by_name = true, " if branch.table else ""
-    return f"SELECT {', '.join(made)} FROM read_parquet([{listed}], {by_name}hive_partitioning = false)"
+    files = f"read_parquet([{listed}], {by_name}hive_partitioning = false)"
+    return f"SELECT {', '.join(made)} FROM {files}{f' WHERE {branch.where}' if branch.where else ''}"
 
 
 def _nothing(needs: Needs) -> str:
@@ -220,5 +275,6 @@ def _nothing(needs: Needs) -> str:
     made += [f"CAST(NULL AS VARCHAR) AS {column_of('tag', key)}" for key in sorted(needs.tags)]
     made += [f"CAST(NULL AS VARCHAR) AS {column_of('category', key)}" for key in sorted(needs.categories)]
     made += [f"CAST(NULL AS {_WIDE}) AS cost", f"CAST(NULL AS {_WIDE}) AS quantity"]
-    made += [f"CAST(NULL AS VARCHAR) AS {UNIT}", "CAST(0 AS BIGINT) AS n", "CAST(0 AS BIGINT) AS missing"]
+    made += [f"CAST(NULL AS VARCHAR) AS {UNIT}"]
+    made += [f"CAST(0 AS BIGINT) AS {name}" for name in ("n", "missing", "no_quantity")]
     return f"SELECT {', '.join(made)} WHERE false"

@@ -14,7 +14,7 @@ from typing import Any
 from apps.billing.selectors.allocation import Allocation, Cell, rule_sql
 from apps.billing.selectors.spend_question import ABSENT, COLUMNS, SELLER, TEAM, SpendQuestion
 from apps.billing.selectors.spend_source import MANY, Needs, Source
-from finops.engine.spend import Window, month_start, months_of
+from finops.engine.spend import Window, month_start, months_of, next_month
 from finops.engine.tag_keys import exact_keys
 from finops.frames.focus import BASES, DECIMAL_PRECISION, DECIMAL_SCALE
 from finops.lake.bill_sums import MIXED, UNIT, UNIT_PREFIX, column_of
@@ -78,12 +78,11 @@ class Plan:
 
     @property
     def by_day(self) -> bool:
-        """Whether months cannot tell: single days are asked for, or a rule begins or ends in a month."""
-        window = self.question.window
-        return (
-            not (_whole(window.start) and _whole(window.end))
-            or self.question.granularity in ("day", "week")
-            or (self.with_rules and self.allocation.splits_months(window))
+        """Whether months cannot tell: days are asked for one by one, or a rule begins or ends in a month."""
+        months = months_of(self.question.window)
+        whole = Window(months[0], next_month(months[-1]))
+        return self.question.granularity in ("day", "week") or (
+            self.with_rules and self.allocation.splits_months(whole)
         )
 
     def needs(self) -> Needs:
@@ -104,10 +103,12 @@ class Plan:
             tags |= self.allocation.tags
             categories |= self.allocation.categories
         return Needs(
+            self.question.window,
             frozenset(columns),
             frozenset(tags),
             frozenset(categories),
             day=self.by_day,
+            day_sql=self.day,
             delivery=any(name.startswith(("tag:", "tagfold:")) for name in self.names),
             cost=BASES[self.question.basis],
         )
@@ -158,12 +159,7 @@ def window_sql(window: Window, given: Parameters, day: str) -> str:
     condition = f"x_month IN ({', '.join(given.add(month) for month in months)})"
     if _whole(window.start) and _whole(window.end):
         return condition
-    return f"{condition} AND {days_sql(window, given, day)}"
-
-
-def days_sql(window: Window, given: Parameters, day: str) -> str:
-    """Rows of the window's days."""
-    return f"{day} >= {given.add(window.start)} AND {day} < {given.add(window.end)}"
+    return f"{condition} AND {day} >= {given.add(window.start)} AND {day} < {given.add(window.end)}"
 
 
 def _whole(day: date) -> bool:
@@ -199,14 +195,17 @@ def grouped_sql(plan: Plan, source: Source, given: Parameters) -> str:
     ]
     if not source.complete_costs:
         select.append("sum(missing) AS missing")
-    where = [] if _whole(question.start) and _whole(question.end) else [days_sql(question.window, given, day)]
-    where += [
+    if source.signed:
+        select.append("sum(no_quantity) AS no_quantity")
+    where = [
         condition_sql(name, values, plan.tags, given, column_of)
         for name, values in question.conditions().items()
         if name != TEAM
     ]
     condition = f" WHERE {' AND '.join(where)}" if where else ""
-    inner = f"SELECT {', '.join(select)} FROM {source.sql}{condition} GROUP BY ALL"
+    # What is taken off again may be all that there was.
+    having = " HAVING sum(n) > 0" if source.signed else ""
+    inner = f"SELECT {', '.join(select)} FROM {source.sql}{condition} GROUP BY ALL{having}"
     keys = [_outer_key(name, question, one_currency, given) for name in group_names(plan)]
     if source.unit is MANY:
         unit = f"CASE WHEN min(u) = max(u) AND min(u) <> '{MIXED}' THEN substr(min(u), 2) END"
@@ -215,6 +214,11 @@ def grouped_sql(plan: Plan, source: Source, given: Parameters) -> str:
         known = source.unit is not None and source.unit != MIXED
         unit = given.add(source.unit[len(UNIT_PREFIX) :]) if known else "CAST(NULL AS VARCHAR)"
         cost, quantity, n, missing = "cost", "quantity", "n", "missing"
+    if source.signed:
+        # Nothing less nothing is 0: where no line is left that has a value there is none.
+        none = "sum(no_quantity)" if source.unit is MANY else "no_quantity"
+        quantity = f"CASE WHEN {n} > {none} THEN {quantity} END"
+        cost = cost if source.complete_costs else f"CASE WHEN {n} > {missing} THEN {cost} END"
     keys += [
         f"CAST({cost} AS {_EXACT}) AS cost",
         f"CAST({quantity} AS {_EXACT}) AS quantity",
