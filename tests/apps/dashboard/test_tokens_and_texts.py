@@ -47,7 +47,9 @@ def entries() -> list[tuple[str, str]]:
         target = re.search(r'^msgstr(?:\[0\])? ((?:".*"\n?)+)', block, re.M)
         assert source is not None
         assert target is not None
-        found.append((joined(source[1]), joined(target[1])))
+        context = re.search(r'^msgctxt "(.*)"', block, re.M)
+        within = f"{context[1]}\x04" if context is not None else ""
+        found.append((within + joined(source[1]), joined(target[1])))
     return found
 
 
@@ -65,11 +67,7 @@ def test_every_text_has_a_chinese_one_with_the_same_places() -> None:
 def test_the_compiled_catalogue_is_that_of_the_source() -> None:
     with PO.with_suffix(".mo").open("rb") as file:
         catalogue = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
-    compiled = {
-        (key[0] if isinstance(key, tuple) else key).split("\x04")[-1]: text
-        for key, text in catalogue.items()
-        if key
-    }
+    compiled = {(key[0] if isinstance(key, tuple) else key): text for key, text in catalogue.items() if key}
     assert compiled == dict(entries())
 
 
