@@ -59,14 +59,20 @@ class Values:
 class Contents:
     """Of one group: `columns` are its places, `computed` SQL over texts by name.
 
-    `typed` are the named expressions that these need. Not for several threads at once.
+    `typed` are the named expressions that these need, `maps` maps of texts as they stand (name -> key ->
+    place). `like` is a file of the same form, `folder` takes one for a moment. Not for threads at once.
     """
 
     con: duckdb.DuckDBPyConnection
     columns: Sequence[int]
     computed: Mapping[str, str]
     typed: Mapping[str, str]
+    maps: Mapping[str, Mapping[str, int]]
+    like: BillFile
+    null_word: str
+    folder: Path
     size: int = 0
+    _prepared: bool = False
     _values: dict[str, list[pa.Array]] = field(default_factory=dict)
     _joined: dict[str, Values] = field(default_factory=dict)
     _table: str = field(default_factory=lambda: f"contents_{uuid.uuid4().hex}")
@@ -75,8 +81,9 @@ class Contents:
         self.runs = _runs(self.columns)
         keys = ", ".join(f"k{i} VARCHAR" for i in range(len(self.runs)))
         self.con.execute(f"CREATE TABLE {self._table} ({keys}, id INTEGER)")
+        self._path = self.folder / f"{self._table}.csv"
 
-    def ids(self, cells: Cells, like: BillFile, null_word: str, folder: Path) -> Ids:
+    def ids(self, cells: Cells) -> Ids:
         """The number of each row's content; new ones are computed."""
         found = np.full(cells.rows, -1, np.int32)
         if self.size:
@@ -84,7 +91,7 @@ class Contents:
         missing = np.flatnonzero(found < 0).astype(np.int32)
         if len(missing):
             fresh = self._keys(cells, missing)
-            self._learn(fresh, cells, like, null_word, folder)
+            self._learn(fresh, cells)
             self._look(fresh, "fresh", found)
         return found
 
@@ -99,7 +106,7 @@ class Contents:
         self.con.unregister("rows_of_block")
         found[told["i"]] = told["id"]
 
-    def _learn(self, rows: pa.Table, cells: Cells, like: BillFile, null_word: str, folder: Path) -> None:
+    def _learn(self, rows: pa.Table, cells: Cells) -> None:
         """Number and compute the contents of rows that are not known; they stay in `fresh` until the next."""
         keys = ", ".join(f"k{i}" for i in range(len(self.runs)))
         self.con.register("rows_of_block", rows)
@@ -112,33 +119,44 @@ class Contents:
         first = self.con.sql("SELECT i FROM fresh ORDER BY id").fetchnumpy()["i"]
         if self.size + len(first) > MOST_CONTENTS:
             raise NotPlainError("lines that have too little in common")
-        self._compute(cells.lines(first), len(first), like, null_word, folder)
+        self._compute(cells.lines(first), len(first))
         self.con.execute(f"INSERT INTO {self._table} SELECT {keys}, id FROM fresh")
         self.size += len(first)
 
-    def _compute(self, lines: bytes, count: int, like: BillFile, null_word: str, folder: Path) -> None:
+    def _compute(self, lines: bytes, count: int) -> None:
         """By the very reader and expressions that read whole files."""
-        path = folder / f"{uuid.uuid4().hex}.csv"
-        path.write_bytes(like.delimiter.encode() * (len(like.headers) - 1) + b"\n" + lines)
-        few = BillFile(path, like.headers, "csv", like.delimiter)
-        typed = ", ".join(f"{sql} AS {alias}" for alias, sql in self.typed.items())
-        inner = f"SELECT *{', ' if typed else ''}{typed} FROM {few.relation(null_word)}"
-        listed = ", ".join(f"{sql} AS {name(column)}" for column, sql in self.computed.items())
+        self._path.write_bytes(self.like.delimiter.encode() * (len(self.like.headers) - 1) + b"\n" + lines)
         try:
-            made = self.con.sql(f"SELECT {listed} FROM ({inner}) ORDER BY rn").to_arrow_table()
+            if not self._prepared:
+                self.con.execute(f"PREPARE {self._table} AS {self._sql()}")
+                self._prepared = True
+            made = self.con.sql(f"EXECUTE {self._table}").to_arrow_table()
         except duckdb.Error as error:
             raise NotPlainError(str(error)) from error
         finally:
-            path.unlink()
+            self._path.unlink()
         if made.num_rows != count:
             raise NotPlainError("records of several lines")
-        if FAULT in made.column_names and pc.any(made[FAULT]).as_py():
+        if pc.any(made[FAULT]).as_py():
             raise NotPlainError("a fault")
-        for column in made.column_names:
+        for column, keys in self.maps.items():
+            texts = {key: made[text_name(place)].combine_chunks() for key, place in keys.items()}
+            self._values.setdefault(column, []).append(spread_maps([], texts))
+        for column in self.computed:
             values = made[column].combine_chunks()
             if pa.types.is_string(values.type):
                 values = values.dictionary_encode()
             self._values.setdefault(column, []).append(values)
+
+    def _sql(self) -> str:
+        """Planned once for a file that is written anew each time: its plan takes as long as 5,000 lines."""
+        few = BillFile(self._path, self.like.headers, "csv", self.like.delimiter)
+        typed = "".join(f", {sql} AS {alias}" for alias, sql in self.typed.items())
+        listed = [f"{sql} AS {name(column)}" for column, sql in self.computed.items()]
+        places = sorted({place for keys in self.maps.values() for place in keys.values()})
+        listed += [f"{filled(place)} AS {text_name(place)}" for place in places]
+        inner = f"SELECT *{typed} FROM {few.relation(self.null_word)}"
+        return f"SELECT {', '.join(listed)} FROM ({inner}) ORDER BY rn"
 
     def column(self, column: str) -> Values:
         """What was computed, by content; texts as dictionaries."""
@@ -152,9 +170,15 @@ class Contents:
             self._joined[column] = Values(joined)
         return self._joined[column]
 
-    def drop(self) -> None:
-        """Forget them."""
-        self.con.execute(f"DROP TABLE {self._table}")
+
+def filled(place: int) -> str:
+    """SQL of the text of a column for a map: null is no entry."""
+    return f"nullif(r{place}, '')"
+
+
+def text_name(place: int) -> str:
+    """The name under which such a text is computed."""
+    return f"_text{place}"
 
 
 def _runs(columns: Sequence[int]) -> list[tuple[int, int]]:

@@ -23,13 +23,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from apps.ingest.bills.contents import DAILY, FAULT, Contents, Values
+from apps.ingest.bills.contents import DAILY, FAULT, Contents, Values, filled, text_name
 from apps.ingest.bills.maps import spread_maps
 from apps.ingest.bills.rollup import Rollup
 from finops.lake.bill_tables import DAILY_DIMENSIONS
 from finops.lake.sql import name
 from finops.lake.tables import TableSpec
-from finops.providers.bills import Given, map_of
+from finops.providers.bills import Given
 from finops.providers.bills.parting import Hanging, Parting, bad_of, part
 from finops.providers.files.bill_files import BillFile
 from finops.providers.files.bill_text import BLOCK_BYTES, Cells, NotPlainError, Room, blocks
@@ -119,7 +119,7 @@ class Quick:
             if self._plan is None:
                 self._plan = self._planned(cells)
             plan = self._plan
-            ids = [c.ids(cells, self.like, self.null_word, self.folder) for c in plan.contents]
+            ids = [contents.ids(cells) for contents in plan.contents]
             leaves = {leaf: plan.contents[group].column(leaf) for leaf, group in plan.leaves.items()}
         made = _Block(ids, self._by_row(plan, cells, ids, leaves))
         self._rooms.append(room)
@@ -194,7 +194,7 @@ class Quick:
             elif column in plan.spread:
                 spread = plan.spread[column]
                 parts = [(values, ids[g]) for (c, g), values in maps.items() if c == column and values]
-                loose = {key: rows[held].combine_chunks() for held, key in spread.loose.items()}
+                loose = {key: rows[text_name(p)].combine_chunks() for key, p in spread.loose.items()}
                 arrays.append(spread_maps(parts, loose))
             elif column in told:
                 arrays.append(told[column].of(ids[plan.by_group[column]]))
@@ -222,12 +222,12 @@ class _Plan:
         self.spread: dict[str, _Spread] = {}
         for column, sql in columns.items():
             group = parting.group_of(hanging.places(sql))
-            if group is not None:
-                self.by_group[column] = group
-            elif column not in DAILY_DIMENSIONS and quick.columns[column] in given.maps:
+            if column not in DAILY_DIMENSIONS and quick.columns[column] in given.maps:
                 spread = _Spread.of(column, given.maps[quick.columns[column]], parting)
                 self.spread[column] = spread
-                by_row |= {held: f"nullif(r{place}, '')" for held, place in spread.loose_places.items()}
+                by_row |= {text_name(place): filled(place) for place in spread.loose.values()}
+            elif group is not None:
+                self.by_group[column] = group
             else:
                 by_row[column] = sql
         checks: dict[int | None, list[Any]] = {}
@@ -243,37 +243,46 @@ class _Plan:
             own = [c for c, g in self.by_group.items() if g == number]
             computed = {c: columns[c] for c in own}
             computed |= {leaf: leaf for leaf, g in self.leaves.items() if g == number}
-            computed |= {s.held(number): s.groups[number] for s in self.spread.values() if number in s.groups}
+            maps = {s.held(number): s.groups[number] for s in self.spread.values() if number in s.groups}
             computed[FAULT] = bad_of(checks.get(number, []))
             keys = ", ".join(f"{c} := {columns[c]}" for c in own if c in DAILY_DIMENSIONS)
             computed[DAILY] = f"CAST(to_json(struct_pack({keys})) AS VARCHAR)" if keys else "''"
             inside = {a: sql for a, sql in given.typed.items() if hanging.places(sql) <= set(members)}
-            self.contents.append(Contents(quick.con.cursor(), members, computed, inside))
+            self.contents.append(
+                Contents(
+                    quick.con.cursor(),
+                    members,
+                    computed,
+                    inside,
+                    maps,
+                    quick.like,
+                    quick.null_word,
+                    quick.folder,
+                )
+            )
         self.rollup = Rollup(quick.con.cursor(), self.contents, self.by_group, sorted(by_row))
 
 
 @dataclass(frozen=True)
 class _Spread:
-    """A map of columns of several groups: a map by content for each, and a text by row for each loose one.
+    """A map of columns of several groups: one by content for each, and a text by row for each loose one.
 
-    `groups` is SQL by group; `loose` are headers, and `loose_places` places, by the name that holds the text.
+    `groups` has the place of each key by group, `loose` of the keys that are of none.
     """
 
     column: str
-    groups: dict[int, str]
-    loose: dict[str, str]
-    loose_places: dict[str, int]
+    groups: dict[int, dict[str, int]]
+    loose: dict[str, int]
 
     @classmethod
     def of(cls, column: str, keys: Mapping[str, int], parting: Parting) -> _Spread:
         """The parts of a map, given the place of each of its keys."""
         groups = {
-            number: map_of(own)
+            number: own
             for number, group in enumerate(parting.groups)
             if (own := {key: place for key, place in keys.items() if place in group})
         }
-        loose = {f"_text{place}": key for key, place in keys.items() if place in parting.loose}
-        return cls(column, groups, loose, {held: keys[key] for held, key in loose.items()})
+        return cls(column, groups, {key: place for key, place in keys.items() if place in parting.loose})
 
     def held(self, group: int) -> str:
         """The name of what is computed for a group's contents."""
