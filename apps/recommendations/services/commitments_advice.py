@@ -34,6 +34,8 @@ from finops.frames.sizes import size_table
 
 YEAR_HOURS = 8760
 LONGEST_LOOKBACK = 366
+# EC2 is sold since 2006; a term must end before the calendar does.
+FIRST_YEAR, LAST_YEAR = 2000, 9990
 
 
 class ListPrices:
@@ -97,6 +99,12 @@ class Gathered:
         )
 
 
+def check_moment(moment: datetime) -> None:
+    """Raises WorkloadError for a decision time from which no look-back or term can be counted."""
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise WorkloadError("at", _("Out of range: %(value)s") % {"value": iso(moment)})
+
+
 def gather(
     *,
     lookback_days: int = 30,
@@ -110,6 +118,7 @@ def gather(
     WorkloadError (field, message).
     """
     moment = (at or timezone.now()).astimezone(UTC)
+    check_moment(moment)
     if not 2 <= lookback_days <= LONGEST_LOOKBACK:
         raise WorkloadError("lookback_days", _("Out of range: %(value)s") % {"value": lookback_days})
     chosen = dict(current_snapshots() if snapshots is None else snapshots)

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from apps.ingest.selectors import current_snapshots
 from apps.prices.selectors import on_demand_price
 from apps.recommendations.commitments_wording import refusal_sentence, rival_words
+from apps.recommendations.services.commitments_advice import check_moment
 from apps.recommendations.services.commitments_offers import on_offer
 from apps.recommendations.services.commitments_rivals import KNOWN_SHARE, LISTED, SPOT, spot_means
 from apps.recommendations.services.document import Document, decimal_text, evidence, iso, rounded
@@ -72,6 +73,7 @@ def deal_claim(
     """Each reading with its price, beside every rival. Raises WorkloadError (field, message)."""
     moment = (at or timezone.now()).astimezone(UTC)
     _check(claim)
+    check_moment(moment)
     chosen = dict(current_snapshots() if snapshots is None else snapshots)
     key = _key(claim)
     market = on_offer(
@@ -118,13 +120,11 @@ def deal_claim(
 def _check(claim: Claim) -> None:
     for name, low, high in (
         ("share_pct", 0, 1000), ("used_pct", 0, 100), ("price", 0, 10**9), ("list_fixed", 0, 10**9),
-        ("list_hourly", 0, 10**6), ("on_demand", 0, 10**6), ("spot", 0, 10**6), ("hours_left", 0, 26_280),
+        ("list_hourly", 0, 10**6), ("on_demand", 0, 10**6), ("spot", 0, 10**6), ("hours_left", 1, 26_280),
     ):  # fmt: skip
         value = getattr(claim, name)
         if value is not None and not (value.is_finite() and low <= value <= high):
             raise WorkloadError(name, _("Out of range: %(value)s") % {"value": value})
-    if claim.hours_left == 0:
-        raise WorkloadError("hours_left", _("Out of range: %(value)s") % {"value": 0})
     if claim.term_months not in (12, 36):
         raise WorkloadError("term_months", _("Out of range: %(value)s") % {"value": claim.term_months})
     if not claim.instance_type and (claim.list_fixed is None or claim.on_demand is None):

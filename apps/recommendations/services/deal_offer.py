@@ -42,12 +42,10 @@ class WhatIf:
 
     def check(self) -> None:
         """Raises WorkloadError."""
-        for name, low, high in (("price", 0, 10**9), ("hours_left", 0, LONGEST_HOURS), ("used_pct", 0, 100)):
+        for name, low, high in (("price", 0, 10**9), ("hours_left", 1, LONGEST_HOURS), ("used_pct", 0, 100)):
             value: Decimal | None = getattr(self, name)
             if value is not None and not (value.is_finite() and low <= value <= high):
                 raise WorkloadError(name, _("Out of range: %(value)s") % {"value": value})
-        if self.hours_left is not None and self.hours_left <= 0:
-            raise WorkloadError("hours_left", _("Out of range: %(value)s") % {"value": self.hours_left})
 
 
 def offer_detail(

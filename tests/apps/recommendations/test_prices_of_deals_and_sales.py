@@ -156,6 +156,9 @@ def test_an_offer_that_is_gone_or_finds_no_use_says_so(client: Client) -> None:
     assert (told["refused"]["code"], told["what_if"]) == ("other platform", None)
     assert client.get(f"/api/v1/deals/offers/{other.pk + 9}{at}").status_code == 404
     assert client.get(f"/api/v1/deals/offers/{other.pk}{at}&used_pct=101").status_code == 400
+    assert client.get(f"/api/v1/deals/offers/{other.pk}{at}&hours_left=0.0000000001").status_code == 400
+    for address in ("deals", "deals/sales", f"deals/offers/{other.pk}", "deals/claim"):
+        assert client.get(f"/api/v1/{address}?at=0001-01-02T00:00:00Z").status_code == 400
 
 
 def test_idle_reservations_are_sold_and_used_ones_kept() -> None:
