@@ -14,6 +14,7 @@ from apps.billing.models import Delivery
 from apps.billing.selectors.savings import COMMITTED, ON_DEMAND, OTHER, PARTS, SPOT, UNUSED
 from apps.dashboard import format as fmt
 from apps.dashboard.overview import Overview
+from apps.dashboard.presenters.delivery_notes import doubts
 from apps.dashboard.presenters.recommendations import worth_of
 from apps.dashboard.presenters.spend_words import instant, month_word
 from apps.dashboard.words import capital, count_word, lang
@@ -94,6 +95,7 @@ class DeliveryRow:
     difference: str
     kind: str
     word: str
+    doubts: tuple[str, ...]
 
 
 def delivery_rows(found: Overview) -> list[DeliveryRow]:
@@ -107,6 +109,9 @@ def _delivery_row(row: Delivery, now: datetime) -> DeliveryRow:
         kind, word = "warn", _("Daily totals only")
     elif row.reconciled is not None:
         kind, word = ("pass", _("Reconciled")) if row.reconciled else ("deny", _("Differs"))
+    told_doubts = tuple(doubts(row))
+    if told_doubts and kind == "unknown":
+        kind, word = "warn", _("In doubt")
     difference = row.difference if isinstance(row.difference, dict) else {}
     told = " · ".join(f"{fmt.number(_amount(v), 2)} {c}" for c, v in sorted(difference.items()))
     return DeliveryRow(
@@ -120,6 +125,7 @@ def _delivery_row(row: Delivery, now: datetime) -> DeliveryRow:
         told or fmt.UNKNOWN,
         kind,
         word,
+        told_doubts,
     )
 
 

@@ -16,8 +16,10 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
+from apps.billing.models import Delivery
 from apps.dashboard import format as fmt
 from apps.dashboard.icons import icon as svg_icon
+from apps.dashboard.presenters import delivery_notes
 from finops.reasons import reason_text
 
 register = template.Library()
@@ -123,6 +125,12 @@ def answer(sentence: Any) -> SafeString:
     """The sentence of a heading: the figure between [[ and ]] stands in accent; everything is escaped."""
     safe = str(conditional_escape(sentence))
     return mark_safe(re.sub(r"\[\[(.+?)\]\]", r'<span class="key">\1</span>', safe))  # noqa: S308 - escaped above
+
+
+@register.filter
+def doubts(delivery: Delivery) -> list[str]:
+    """What speaks against taking a delivery for the whole month."""
+    return delivery_notes.doubts(delivery)
 
 
 @register.filter
