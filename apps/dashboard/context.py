@@ -11,7 +11,8 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
-from apps.dashboard.freshness import data_age
+from apps.dashboard.freshness import DataAge, data_age
+from apps.dashboard.spend import bill_age
 from apps.recommendations.selectors.inbox import waiting_count
 
 THEMES = ("auto", "light", "dark")
@@ -86,6 +87,14 @@ def waiting_of(request: HttpRequest) -> dict[str, int]:
     return {} if organisation is None else {"recommendations": waiting_count(organisation)}
 
 
+def age_of(request: HttpRequest) -> DataAge:
+    """Age of what the page rests on, where its view does not say: bills under Deals, else prices."""
+    match = request.resolver_match
+    if match is not None and match.route.startswith("deals/"):
+        return bill_age(getattr(request, "organisation", None), timezone.now())
+    return data_age(request)
+
+
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Context processor of the page frame; what costs a query is lazy."""
     return {
@@ -93,6 +102,6 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "waiting": SimpleLazyObject(lambda: waiting_of(request)),
         "theme": theme_of(request),
         "viewer": viewer_of(request),
-        "data_age": SimpleLazyObject(lambda: data_age(request)),
+        "data_age": SimpleLazyObject(lambda: age_of(request)),
         "offpeak_version": settings.OFFPEAK_VERSION,
     }
