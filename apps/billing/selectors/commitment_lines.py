@@ -46,13 +46,15 @@ _REACH = f"""
     SELECT x_report, x_month, max(charge_period_start) FROM {BILL_LINES}
     WHERE x_quantity > 0 AND charge_period_start < $cut GROUP BY ALL
 """  # noqa: S608
+# A CUR has the hours of the month twice; an export of it to FOCUS may keep those of the reservation only.
+_FEE_HOURS = "coalesce(pricing_quantity, x_commitment_units)"
 _RESERVED_FEES = f"""
     SELECT commitment_discount_id, x_report, x_month, any_value(x_provider), any_value(sub_account_id),
         any_value(region_id), any_value(availability_zone), any_value(x_usage_type),
         any_value(x_operation), any_value(charge_description), any_value(billing_currency),
-        min(charge_period_start), max(charge_period_end), sum(pricing_quantity), sum(x_normalized_quantity),
+        min(charge_period_start), max(charge_period_end), sum({_FEE_HOURS}), sum(x_normalized_quantity),
         sum(effective_cost), sum(billed_cost), any_value(x_product_code),
-        sum(pricing_quantity * 3600
+        sum({_FEE_HOURS} * 3600
             / nullif(date_diff('second', charge_period_start, charge_period_end) + 1, 0)) / count(*),
         {", ".join(f"any_value({name})" for name in _FACTS[:8])},
         sum(x_commitment_upfront) / count(*), sum(x_commitment_amortized_upfront),

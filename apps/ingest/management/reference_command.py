@@ -42,7 +42,10 @@ def iso_instant(text: str) -> datetime:
         raise ArgumentTypeError(
             _("add the offset, for example 2020-03-06T09:00:00Z: %(text)s") % {"text": text}
         )
-    return found.astimezone(UTC)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError as error:
+        raise ArgumentTypeError(_("Out of range: %(value)s") % {"value": text}) from error
 
 
 def reference_document(runs: list[IngestRun]) -> dict[str, Any]:

@@ -33,7 +33,10 @@ def moment(text: str) -> datetime:
         raise ArgumentTypeError(
             _("add the offset, for example 2020-03-06T09:00:00Z: %(text)s") % {"text": text}
         )
-    return found.astimezone(UTC)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError as error:
+        raise ArgumentTypeError(_("Out of range: %(value)s") % {"value": text}) from error
 
 
 def names(text: str) -> list[str]:
@@ -52,9 +55,12 @@ def numbers(text: str) -> list[float]:
 def decimal(text: str) -> Decimal:
     """An exact number."""
     try:
-        return Decimal(text)
+        found = Decimal(text)
     except InvalidOperation as error:
         raise ArgumentTypeError(_("not a number: %(text)s") % {"text": text}) from error
+    if found.is_snan():
+        raise ArgumentTypeError(_("not a number: %(text)s") % {"text": text})
+    return found
 
 
 def organisation_named(slug: str) -> Organisation:

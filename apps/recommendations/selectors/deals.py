@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from statistics import median
 from typing import Any
@@ -70,8 +70,9 @@ def offer_history(
     an upper bound (between two looks nobody knows). The price path is that of each day's cheapest offer, an
     hour of what was left with all charges.
     """
+    start = at - min(timedelta(days=days), at - datetime.min.replace(tzinfo=UTC))
     rows = SeenOffer.objects.filter(
-        provider=provider, kind="second-hand", first_seen_at__lte=at, seen_at__gte=at - timedelta(days=days)
+        provider=provider, kind="second-hand", first_seen_at__lte=at, seen_at__gte=start
     )
     if region:
         rows = rows.filter(region=region)
@@ -82,7 +83,7 @@ def offer_history(
         groups.setdefault((row.instance_type, row.region, row.platform, row.currency), []).append(row)
     return {
         "deals": [_group(key, found, at) for key, found in sorted(groups.items())],
-        "from": _iso(at - timedelta(days=days)),
+        "from": _iso(start),
         "to": _iso(at),
     }
 

@@ -14,8 +14,8 @@ from apps.accounts.services import audit_record
 from apps.recommendations.models import BuyingAccount
 from finops.providers.aws.offers import PROVIDER
 
-_ACCOUNT = re.compile(r"\d{12}")
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/[\w+=,.@/-]{1,150}")
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):role/[\w+=,.@/-]{1,150}")
 
 
 def buyer_save(

@@ -20,7 +20,14 @@ from apps.recommendations.services.commitments_demand import use_after_all
 from apps.recommendations.services.commitments_document import Rows, together
 from apps.recommendations.services.commitments_offers import OnOffer, on_offer
 from apps.recommendations.services.commitments_rivals import Rivals, spot_means
-from apps.recommendations.services.document import Document, decimal_text, evidence, iso, rounded
+from apps.recommendations.services.document import (
+    Document,
+    check_moment,
+    decimal_text,
+    evidence,
+    iso,
+    rounded,
+)
 from finops.engine.commitments.desk import Desk
 from finops.engine.commitments.evaluate import offer_hours_left
 from finops.engine.commitments.pools import PoolBook
@@ -35,7 +42,6 @@ from finops.frames.sizes import size_table
 YEAR_HOURS = 8760
 LONGEST_LOOKBACK = 366
 # EC2 is sold since 2006; a term must end before the calendar does.
-FIRST_YEAR, LAST_YEAR = 2000, 9990
 
 
 class ListPrices:
@@ -97,12 +103,6 @@ class Gathered:
             scenarios={"draws": config.draws, "seed": config.seed},
             **more,
         )
-
-
-def check_moment(moment: datetime) -> None:
-    """Raises WorkloadError for a decision time from which no look-back or term can be counted."""
-    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise WorkloadError("at", _("Out of range: %(value)s") % {"value": iso(moment)})
 
 
 def gather(

@@ -24,7 +24,7 @@ from apps.ingest.selectors import current_snapshots
 from apps.recommendations.services.commitments_bill import BillUse, Changes, bill_use
 from apps.recommendations.services.commitments_coverage import grain_word
 from apps.recommendations.services.commitments_owned import owned_at
-from apps.recommendations.services.document import Document, evidence, iso, rounded
+from apps.recommendations.services.document import Document, check_moment, evidence, iso, rounded
 from finops.engine.commitments.pools import known_hours
 from finops.engine.commitments.scenarios import Draws, ScenarioConfig, draw, future_of
 from finops.engine.workload import WorkloadError
@@ -113,7 +113,11 @@ def use_after_all(
     lookback_days: int,
     snapshots: Mapping[str, int],
 ) -> BillUse:
-    """Use of the look-back up to the whole hour of `at`, with the commitments of `at`."""
+    """Use of the look-back up to the whole hour of `at`, with the commitments of `at`.
+
+    Raises WorkloadError.
+    """
+    check_moment(at)
     end = at.replace(minute=0, second=0, microsecond=0)
     start = end - timedelta(days=lookback_days)
     own = owned_at(at=at, organisation=organisation, snapshots=snapshots)

@@ -20,7 +20,14 @@ from apps.ingest.selectors import current_snapshots
 from apps.recommendations.services.commitments_bill import bill_use
 from apps.recommendations.services.commitments_coverage import LOOKBACK_DAYS, coverage_rows, coverage_total
 from apps.recommendations.services.commitments_rates import OtherRates, other_rates
-from apps.recommendations.services.document import Document, decimal_text, evidence, iso, rounded
+from apps.recommendations.services.document import (
+    Document,
+    check_moment,
+    decimal_text,
+    evidence,
+    iso,
+    rounded,
+)
 from finops.engine.commitments.terms import hours_between, hours_left
 from finops.engine.commitments.utilisation import Ending, ladder
 from finops.engine.workload import WorkloadError
@@ -55,7 +62,10 @@ def owned_at(
 ) -> Owned:
     """Commitments that have not ended before the billing month that is judged: that of `at`, else the newest
     one with a bill before it, or `billing_period`. Nothing after `at` is looked at.
+
+    Raises WorkloadError (field, message).
     """
+    check_moment(at)
     months = bill_months(organisation=organisation, before=at)
     if billing_period is not None:
         if billing_period not in months:

@@ -18,10 +18,16 @@ from django.utils.translation import gettext as _
 from apps.ingest.selectors import current_snapshots
 from apps.prices.selectors import on_demand_price
 from apps.recommendations.commitments_wording import refusal_sentence, rival_words
-from apps.recommendations.services.commitments_advice import check_moment
 from apps.recommendations.services.commitments_offers import on_offer
 from apps.recommendations.services.commitments_rivals import KNOWN_SHARE, LISTED, SPOT, spot_means
-from apps.recommendations.services.document import Document, decimal_text, evidence, iso, rounded
+from apps.recommendations.services.document import (
+    Document,
+    check_moment,
+    decimal_text,
+    evidence,
+    iso,
+    rounded,
+)
 from finops.engine.commitments.popular import Deal, ListTerm, popular_claim
 from finops.engine.commitments.refusal import Refusal, refuse
 from finops.engine.workload import WorkloadError
@@ -29,6 +35,7 @@ from finops.frames.offers import Offer, OfferingClass, OfferKey, OfferKind, plat
 from finops.frames.sizes import size_table
 
 YEAR_HOURS = 8760
+SMALLEST_PRICE = Decimal("0.01")
 MONTH_HOURS = 730
 SPOT_DAYS = 30
 HUNDRED = Decimal(100)
@@ -159,8 +166,8 @@ def _scale(claim: Claim, offers: list[Offer]) -> dict[str, Decimal]:
 def _listed(claim: Claim, offers: list[Offer], scale: Mapping[str, Decimal]) -> tuple[ListTerm, str]:
     hours = Decimal(MONTH_HOURS * claim.term_months)
     if claim.list_fixed is not None:
-        if claim.list_fixed == 0:
-            raise WorkloadError("list_fixed", _("Out of range: %(value)s") % {"value": 0})
+        if claim.list_fixed < SMALLEST_PRICE:
+            raise WorkloadError("list_fixed", _("Out of range: %(value)s") % {"value": claim.list_fixed})
         return ListTerm(claim.list_fixed, claim.list_hourly or Decimal(0), hours), claim.currency or "USD"
     for offer in offers:
         kind = (offer.kind, offer.payment, offer.duration_hours, offer.offering_class)

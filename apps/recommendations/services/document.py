@@ -8,14 +8,17 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from apps.recommendations import wording
 from finops.engine.advice import Advice
 from finops.engine.flexibility import Result
 from finops.engine.plans import Plan
 from finops.engine.series import from_us
+from finops.engine.workload import WorkloadError
 
 Document = dict[str, Any]
+FIRST_YEAR, LAST_YEAR = 2000, 9990
 COST_DIGITS = Decimal("0.00000001")
 
 
@@ -31,6 +34,12 @@ def decimal_text(value: float | Decimal | None) -> str | None:
 def iso(moment: datetime) -> str:
     """ISO 8601 UTC ending in Z."""
     return moment.isoformat().replace("+00:00", "Z")
+
+
+def check_moment(moment: datetime) -> None:
+    """Raises WorkloadError for a decision time from which no look-back or term can be counted."""
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise WorkloadError("at", _("Out of range: %(value)s") % {"value": iso(moment)})
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:
