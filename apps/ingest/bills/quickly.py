@@ -39,10 +39,18 @@ class QuickFile:
     fixed: dict[str, Any]
 
     def like(self, other: QuickFile) -> bool:
-        """Whether both have one header and belong to one delivery."""
+        """Whether both have one header, belong to one delivery and are read by the same expressions.
+
+        Files of one header can differ in these: each says for itself in which order its dates are written.
+        """
         alike = all(self.fixed[c] == other.fixed[c] for c in GIVEN if c != "x_file")
         mine, its = self.file, other.file
-        return alike and (mine.headers, mine.delimiter) == (its.headers, its.delimiter)
+        one_form = (mine.headers, mine.delimiter) == (its.headers, its.delimiter)
+        return alike and one_form and self._sql == other._sql
+
+    @property
+    def _sql(self) -> tuple[Any, ...]:
+        return line_columns(self.lines, self.given), self.given.typed, self.given.checks
 
 
 @dataclass

@@ -183,3 +183,21 @@ def test_one_file_of_two_that_is_not_plain_is_read_row_by_row(tmp_path: Path, re
     assert taken == [True, False]
     assert quickly_ == read(paths, False)[1]
     assert len(quickly_[BILL_LINES]) == 400
+
+
+def test_each_file_is_read_in_its_own_order_of_day_and_month(tmp_path: Path, read: Any) -> None:
+    header = (
+        "SubscriptionGuid,ResourceGroup,ResourceLocation,UsageDateTime,BillingPeriodStartDate,"
+        "BillingPeriodEndDate,MeterCategory,UsageQuantity,PreTaxCost,Currency\n"
+    )
+    # Nothing but the billing period says that the second file has the day first.
+    written = (("2026-03-05", "2026-03-01", "2026-04-01"), ("05/03/2026", "01/03/2026", "01/04/2026"))
+    paths = []
+    for number, (day, start, end) in enumerate(written, 1):
+        paths.append(tmp_path / f"costs-{number}.csv")
+        rows = [f"s1,rg,US East,{day},{start},{end},Storage,{number}{i},0.75,EUR\n" for i in range(40)]
+        paths[-1].write_text(header + "".join(rows), encoding="utf-8")
+    _, quickly_ = read(paths, True)
+    _, by_row = read(paths, False)
+    assert quickly_ == by_row
+    assert [(d[0], d[1]) for d in quickly_["deliveries"]] == [(date(2026, 3, 1), 80)]
