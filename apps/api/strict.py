@@ -108,7 +108,15 @@ class UtcDateTimeField(serializers.DateTimeField):
         return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-@extend_schema_field(OpenApiTypes.DECIMAL)
+@extend_schema_field({"type": "string", "pattern": r"^\d{4}-\d{2}$", "example": "2026-03"})
+class MonthField(serializers.DateField):
+    """A month, of answers."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(format="%Y-%m", **kwargs)
+
+
+@extend_schema_field({"type": "string", "format": "decimal", "pattern": r"^-?\d{1,20}(\.\d{1,18})?$"})
 class DecimalTextField(serializers.DecimalField):
     """A decimal string: a point, no grouping, no exponent, all digits kept. Binary floats are refused."""
 

@@ -15,7 +15,14 @@ from rest_framework.response import Response
 
 from apps.accounts.roles import Action, Scope
 from apps.api.endpoint import ApiView, Endpoint, UploadView, found_or_404, page_of
-from apps.api.strict import DecimalTextField, PageQuery, StrictQuery, StrictSerializer, UtcDateTimeField
+from apps.api.strict import (
+    DecimalTextField,
+    MonthField,
+    PageQuery,
+    StrictQuery,
+    StrictSerializer,
+    UtcDateTimeField,
+)
 from apps.billing.models import AccountName, ExchangeRate, ExpectedTotal, NegotiatedRateRow
 from apps.billing.selectors.accounts import account_names_of
 from apps.billing.selectors.exchange import NoRateError, convert, exchange_rates_of
@@ -387,7 +394,7 @@ class ImportExchangeRates(_Import):
 class ExpectedTotalAnswer(serializers.ModelSerializer[ExpectedTotal]):
     """What the invoice of a payer and month says in one currency; `report` "" is for all its reports."""
 
-    billing_period = serializers.DateField(format="%Y-%m")
+    billing_period = MonthField()
     total = DecimalTextField()
     set_at = UtcDateTimeField()
 

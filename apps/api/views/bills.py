@@ -16,6 +16,7 @@ from apps.accounts.roles import Action, Scope
 from apps.api.endpoint import ApiView, Endpoint, found_or_404, page_of
 from apps.api.strict import (
     CommaListField,
+    MonthField,
     PageQuery,
     StrictQuery,
     StrictSerializer,
@@ -107,7 +108,7 @@ class DeliveryAnswer(serializers.ModelSerializer[Delivery]):
     """One delivery in the list; the one at its own address says more."""
 
     report = ReportAnswer()
-    billing_period = serializers.DateField(format="%Y-%m", help_text="Month.")
+    billing_period = MonthField(help_text="Month.")
     state = serializers.ChoiceField(choices=DeliveryState.choices)
     delivered_at = UtcDateTimeField()
     loaded_at = UtcDateTimeField()

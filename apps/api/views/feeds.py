@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from apps.accounts.access import check
 from apps.accounts.roles import Action, Scope
 from apps.api.endpoint import ApiView, Endpoint, Refused, found_or_404, page_of
-from apps.api.strict import PageQuery, StrictSerializer, UtcDateTimeField
+from apps.api.strict import MonthField, PageQuery, StrictSerializer, UtcDateTimeField
 from apps.api.views.bill_tables import CountsAnswer
 from apps.ingest.models import Feed, FeedDelivery, FeedKind, FeedState
 from apps.ingest.services.feeds import (
@@ -276,7 +276,7 @@ class CheckFeed(_FeedView):
 class FeedDeliveryAnswer(serializers.ModelSerializer[FeedDelivery]):
     """A delivery of bills as the feed saw it in the bucket."""
 
-    billing_period = serializers.DateField(format="%Y-%m", help_text="Month.")
+    billing_period = MonthField(help_text="Month.")
     modified = UtcDateTimeField(help_text="When its manifest was written.")
     failure = serializers.CharField(source="error", help_text="Why it was not taken, else empty.")
     run = serializers.IntegerField(source="run_id", allow_null=True)

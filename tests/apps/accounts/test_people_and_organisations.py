@@ -59,6 +59,8 @@ def test_roles_hold_these_actions() -> None:
             "manage_feeds",
             "connect_bills",
             "manage_anomalies",
+            "decide",
+            "decide_work",
             "launch",
         },
         "finance": {
@@ -67,6 +69,8 @@ def test_roles_hold_these_actions() -> None:
             "connect_bills",
             "manage_budgets",
             "manage_anomalies",
+            "decide",
+            "decide_commitments",
             "approve_spend",
             "view_audit",
         },
