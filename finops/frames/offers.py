@@ -14,6 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 
+from finops.frames.limits import beyond
 from finops.frames.products import product, products
 
 HOURS_PER_DAY = 24
@@ -72,6 +73,10 @@ class Offer:
         return self.fixed + self.hourly * self.duration_hours
 
 
+_KEY_LIMITS = ("region", "zone", "platform", "tenancy", "instance_type")
+_LIMITS = ("offer", "currency", "fixed", "hourly", "duration_hours", "count")
+
+
 def check(offer: Offer) -> str:
     """The reason why a row is no offer, or an empty text."""
     key = offer.key
@@ -90,6 +95,10 @@ def check(offer: Offer) -> str:
         return "count is not above zero"
     if offer.seen_at.tzinfo is not UTC:
         return "seen_at is not in UTC"
+    for holder, names in ((key, _KEY_LIMITS), (offer, _LIMITS)):
+        for name in names:
+            if reason := beyond(name, getattr(holder, name)):
+                return f"{name} {reason}"
     return ""
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from finops.frames.commitments import CommitmentKind, PlanKind, Reserved, SavingsPlan
+from finops.frames.limits import beyond
 from finops.frames.offers import OfferingClass, OfferKey
 
 # The words of the EC2 and savings plans interfaces, in this project's writing.
@@ -59,6 +60,12 @@ class Owned:
         return Decimal(int((self.end - self.start).total_seconds())) / 3600
 
 
+_LIMITS = (
+    "id", "account", "region", "zone", "platform", "tenancy", "instance_type", "family", "offering_class",
+    "currency", "commitment_per_hour", "fixed", "hourly", "count",
+)  # fmt: skip
+
+
 def check(owned: Owned) -> tuple[str, str] | None:
     """(field, reason) where a row is no commitment, else None."""
     if not owned.id:
@@ -75,6 +82,11 @@ def check(owned: Owned) -> tuple[str, str] | None:
         value: Decimal | None = getattr(owned, name)
         if value is not None and (not value.is_finite() or value < 0):
             return name, "not an amount of money"
+    reasons = ((name, beyond(name, getattr(owned, name))) for name in _LIMITS)
+    return next((one for one in reasons if one[1]), None) or _check_kind(owned)
+
+
+def _check_kind(owned: Owned) -> tuple[str, str] | None:
     if owned.kind is CommitmentKind.RESERVED:
         if not owned.instance_type:
             return "instance_type", "empty"

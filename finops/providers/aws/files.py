@@ -120,6 +120,8 @@ def json_documents(data: bytes) -> tuple[list[Any], str]:
             place = getattr(error, "pos", position)
             what = "cut short" if place >= len(text.rstrip()) - 1 else "no JSON"
             return [], f"{what} at character {place + 1} (line {text.count(chr(10), 0, place) + 1})"
+        except RecursionError:
+            return [], f"brackets too deep at character {position + 1}"
         documents.append(document)
     return documents, "" if documents else "empty file"
 

@@ -65,6 +65,6 @@ def instant(text: str) -> datetime | None:
     """
     try:
         parsed = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)

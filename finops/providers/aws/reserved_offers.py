@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from finops.providers.aws.client import BACK_OFF, patiently
 from finops.providers.aws.offers import PROVIDER
 from finops.providers.aws.reading import Reading
 from finops.providers.aws.session import Access, account_id, ec2, open_session
+from finops.providers.aws.values import decimal_of, hourly_of
 from finops.providers.base import PermanentError
 
 OFFERINGS = "ReservedInstancesOfferings"
@@ -69,8 +70,8 @@ def _offers(offering: Mapping[str, Any], seen_at: datetime, region: str) -> list
     platform = platform_of(str(offering.get("ProductDescription") or ""))
     if not platform:
         return "ProductDescription", f"not known: {offering.get('ProductDescription')!r}"
-    hourly = _hourly(offering.get("RecurringCharges") or [])
-    seconds, fixed = _decimal(offering.get("Duration")), _decimal(offering.get("FixedPrice"))
+    hourly = hourly_of(offering.get("RecurringCharges") or [])
+    seconds, fixed = decimal_of(offering.get("Duration")), decimal_of(offering.get("FixedPrice"))
     if hourly is None:
         return "RecurringCharges", "a frequency other than Hourly, or no amount"
     if seconds is None or fixed is None:
@@ -122,36 +123,18 @@ def class_of(text: Any) -> OfferingClass:
     return known.get(str(text or "").casefold(), OfferingClass.UNKNOWN)
 
 
-def _decimal(value: Any) -> Decimal | None:
-    if value is None or isinstance(value, bool):
-        return None
-    try:
-        number = Decimal(value if isinstance(value, str) else repr(value))
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
-
-
-def _hourly(charges: Sequence[Mapping[str, Any]]) -> Decimal | None:
-    total = Decimal(0)
-    for charge in charges:
-        amount = _decimal(charge.get("Amount"))
-        if amount is None or charge.get("Frequency") != "Hourly":
-            return None
-        total += amount
-    return total
-
-
 def _listed(
     details: Sequence[Mapping[str, Any]], fixed: Decimal, *, market: bool
 ) -> list[tuple[Decimal, int | None]] | None:
     """(price, how many) of each listing; a new offer is not limited."""
     if not market or not details:
         return [(fixed, None)]
+    if not isinstance(details, list) or not all(isinstance(one, Mapping) for one in details):
+        return None
     listed: list[tuple[Decimal, int | None]] = []
     for one in details:
-        price, count = _decimal(one.get("Price")), _decimal(one.get("Count"))
-        if price is None or count is None or count != int(count):
+        price, count = decimal_of(one.get("Price")), decimal_of(one.get("Count"))
+        if price is None or count is None or count != count.to_integral_value():
             return None
         listed.append((price, int(count)))
     return sorted(listed, key=lambda item: item[0])
