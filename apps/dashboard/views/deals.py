@@ -196,7 +196,7 @@ def sliders(
 ) -> list[dict[str, Any]]:
     """Price, term, use and quantity: where each stands and how far it goes."""
     hours = float(subject["hours_left"])
-    on_demand = float(chosen["effective_hourly"]) / (float(chosen["break_even_utilisation_pct"]) / 100)
+    on_demand = float(chosen["versus"][0]["hourly"])
     whole = max(8760.0, float(chosen["hours_left"]))
     quantity = int(subject["quantity"])
     price = float(subject["upfront_each"])

@@ -97,7 +97,7 @@ class Rows:
         savings = dict(found.versus)
         rows: list[Document] = [
             {"rival": "on-demand", "name": rival_words("on-demand"), "detail": None,
-             "hourly": decimal_text(float(found.effective_hourly) / found.break_even_share),
+             "hourly": decimal_text(found.on_demand_hourly),
              "saving": decimal_text(found.saving), "reason": None}
         ]  # fmt: skip
         for one in self.rivals.of(found.offer.key):

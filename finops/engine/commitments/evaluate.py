@@ -50,7 +50,8 @@ class Evaluation:
     """An offer at a quantity. Money for the whole quantity and the whole remaining term, in the offer's
     currency.
 
-    `effective_hourly`: one instance, every hour of the term; `effective_used`: per hour that is used, None
+    `on_demand_hourly`: one instance on demand; `effective_hourly`: one instance, every hour of the term;
+    `effective_used`: per hour that is used, None
     without use. `versus`: expected saving against each rival, on demand first.
     """
 
@@ -63,6 +64,7 @@ class Evaluation:
     effective_hourly: Decimal
     effective_used: float | None
     utilisation: float
+    on_demand_hourly: float
     break_even_share: float
     break_even_at: datetime | None
     saving_low: float
@@ -170,6 +172,7 @@ def _evaluation(
         effective_hourly=price.total / price.hours,
         effective_used=cost * size / used if used > 0 else None,
         utilisation=share,
+        on_demand_hourly=market.on_demand * size,
         break_even_share=float(price.total) / (market.on_demand * size * hours),
         break_even_at=price.break_even_at(rate, now, Decimal(repr(min(1.0, share)))),
         saving_low=float(low),

@@ -95,6 +95,7 @@ def test_limits_of_the_address_are_those_of_the_advice(market: int, sign_in: Sig
 def test_sliders_work_without_script(market: int, sign_in: SignIn) -> None:
     client = sign_in("viewer")
     # the number was typed
+    assert "on demand" in main(client.get(f"{DEALS}&price=0"))
     text = main(client.get(f"{DEALS}&price=300&price_at=150.00&price_was=150.00&quantity=2"))
     assert "2 × $300.00" in text
     assert "with your values" in text

@@ -152,6 +152,7 @@ def test_an_offer_that_is_gone_or_finds_no_use_says_so(client: Client) -> None:
     at = "?at=2018-11-03T00:00:00Z"
     told = client.get(f"/api/v1/deals/offers/{gone.pk}{at}").json()
     assert (told["refused"]["code"], told["judged"]) == ("gone", None)
+    assert client.get(f"/api/v1/deals/offers/{other.pk}{at}&price=0").status_code == 200
     told = client.get(f"/api/v1/deals/offers/{other.pk}{at}&price=1").json()
     assert (told["refused"]["code"], told["what_if"]) == ("other platform", None)
     assert client.get(f"/api/v1/deals/offers/{other.pk + 9}{at}").status_code == 404
