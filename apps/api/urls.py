@@ -195,5 +195,5 @@ urlpatterns: list[URLPattern] = [
     *purchases_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
-    re_path(r"^.*$", csrf_exempt(login_not_required(missing)), name="missing"),
+    re_path(r"^[\s\S]*$", csrf_exempt(login_not_required(missing)), name="missing"),
 ]

@@ -406,7 +406,7 @@ class ExpectedTotalAnswer(serializers.ModelSerializer[ExpectedTotal]):
 class ExpectedTotalBody(StrictSerializer):
     """The total of an invoice; another one of that month, payer, report and currency is corrected."""
 
-    billing_period = serializers.RegexField(r"^\d{4}-(0[1-9]|1[0-2])$", help_text="2026-03")
+    billing_period = serializers.RegexField(r"^20\d{2}-(0[1-9]|1[0-2])$", help_text="2026-03")
     payer = serializers.CharField(max_length=200)
     report = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")
     currency = serializers.CharField(max_length=10)
