@@ -8,161 +8,369 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0003_user_link_serial'),
-        ('recommendations', '0006_deals'),
+        ("accounts", "0003_user_link_serial"),
+        ("recommendations", "0006_deals"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='BuyingAccount',
+            name="BuyingAccount",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20, verbose_name='provider')),
-                ('account', models.CharField(max_length=64, verbose_name='account')),
-                ('credentials', models.CharField(blank=True, max_length=200, verbose_name='role')),
-                ('external_id', models.CharField(blank=True, max_length=1224, verbose_name='external id')),
-                ('active', models.BooleanField(default=True, verbose_name='may buy')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='buying_accounts', to='accounts.organisation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20, verbose_name="provider")),
+                ("account", models.CharField(max_length=64, verbose_name="account")),
+                ("credentials", models.CharField(blank=True, max_length=200, verbose_name="role")),
+                ("external_id", models.CharField(blank=True, max_length=1224, verbose_name="external id")),
+                ("active", models.BooleanField(default=True, verbose_name="may buy")),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "organisation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="buying_accounts",
+                        to="accounts.organisation",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['provider', 'account'],
+                "ordering": ["provider", "account"],
             },
         ),
         migrations.CreateModel(
-            name='Purchase',
+            name="Purchase",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('offer', models.CharField(max_length=100, verbose_name='offer')),
-                ('kind', models.CharField(choices=[('second-hand', 'second-hand'), ('new', 'new')], max_length=20, verbose_name='kind')),
-                ('region', models.CharField(max_length=40, verbose_name='region')),
-                ('zone', models.CharField(blank=True, max_length=40, verbose_name='zone')),
-                ('platform', models.CharField(max_length=60, verbose_name='platform')),
-                ('tenancy', models.CharField(max_length=20, verbose_name='tenancy')),
-                ('instance_type', models.CharField(max_length=60, verbose_name='instance type')),
-                ('offering_class', models.CharField(max_length=20, verbose_name='class')),
-                ('payment', models.CharField(max_length=20, verbose_name='payment')),
-                ('hours', models.DecimalField(decimal_places=4, max_digits=12, verbose_name='hours left')),
-                ('quantity', models.PositiveIntegerField(verbose_name='how many')),
-                ('filled', models.JSONField(default=list)),
-                ('limit', models.DecimalField(decimal_places=10, max_digits=24)),
-                ('hourly', models.DecimalField(decimal_places=10, max_digits=24)),
-                ('committed', models.DecimalField(decimal_places=10, max_digits=24)),
-                ('currency', models.CharField(max_length=3, verbose_name='currency')),
-                ('offer_seen_at', models.DateTimeField()),
-                ('reason', models.CharField(blank=True, max_length=500, verbose_name='reason')),
-                ('requested_at', models.DateTimeField()),
-                ('requested_kind', models.CharField(choices=[('user', 'Person'), ('key', 'API key'), ('system', 'System')], max_length=6)),
-                ('requested_id', models.BigIntegerField(null=True)),
-                ('requested_by', models.CharField(max_length=254)),
-                ('approvals_needed', models.PositiveSmallIntegerField()),
-                ('valid_until', models.DateTimeField()),
-                ('state', models.CharField(choices=[('requested', 'Waiting for approval'), ('approved', 'Approved'), ('buying', 'Being bought'), ('unknown', 'Outcome not known'), ('paying', 'Payment pending'), ('bought', 'Bought'), ('refused', 'Refused, nothing bought'), ('not_bought', 'Not found, nothing bought'), ('cancelled', 'Cancelled'), ('expired', 'Expired')], default='requested', max_length=10, verbose_name='state')),
-                ('stated_at', models.DateTimeField()),
-                ('message', models.CharField(blank=True, max_length=1000)),
-                ('claimed_at', models.DateTimeField(blank=True, null=True)),
-                ('tried_at', models.DateTimeField(blank=True, null=True, verbose_name='dry run')),
-                ('trial', models.JSONField(blank=True, null=True)),
-                ('reservations', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), blank=True, default=list, size=None)),
-                ('paid', models.DecimalField(blank=True, decimal_places=10, max_digits=24, null=True)),
-                ('buyer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='purchases', to='recommendations.buyingaccount')),
-                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='purchases', to='accounts.organisation')),
-                ('recommendation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='purchases', to='recommendations.recommendation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("offer", models.CharField(max_length=100, verbose_name="offer")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("second-hand", "second-hand"), ("new", "new")],
+                        max_length=20,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("region", models.CharField(max_length=40, verbose_name="region")),
+                ("zone", models.CharField(blank=True, max_length=40, verbose_name="zone")),
+                ("platform", models.CharField(max_length=60, verbose_name="platform")),
+                ("tenancy", models.CharField(max_length=20, verbose_name="tenancy")),
+                ("instance_type", models.CharField(max_length=60, verbose_name="instance type")),
+                ("offering_class", models.CharField(max_length=20, verbose_name="class")),
+                ("payment", models.CharField(max_length=20, verbose_name="payment")),
+                ("hours", models.DecimalField(decimal_places=4, max_digits=12, verbose_name="hours left")),
+                ("quantity", models.PositiveIntegerField(verbose_name="how many")),
+                ("filled", models.JSONField(default=list)),
+                ("limit", models.DecimalField(decimal_places=10, max_digits=24)),
+                ("hourly", models.DecimalField(decimal_places=10, max_digits=24)),
+                ("committed", models.DecimalField(decimal_places=10, max_digits=24)),
+                ("currency", models.CharField(max_length=3, verbose_name="currency")),
+                ("offer_seen_at", models.DateTimeField()),
+                ("reason", models.CharField(blank=True, max_length=500, verbose_name="reason")),
+                ("requested_at", models.DateTimeField()),
+                (
+                    "requested_kind",
+                    models.CharField(
+                        choices=[("user", "Person"), ("key", "API key"), ("system", "System")], max_length=6
+                    ),
+                ),
+                ("requested_id", models.BigIntegerField(null=True)),
+                ("requested_by", models.CharField(max_length=254)),
+                ("approvals_needed", models.PositiveSmallIntegerField()),
+                ("valid_until", models.DateTimeField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("requested", "Waiting for approval"),
+                            ("approved", "Approved"),
+                            ("buying", "Being bought"),
+                            ("unknown", "Outcome not known"),
+                            ("paying", "Payment pending"),
+                            ("bought", "Bought"),
+                            ("refused", "Refused, nothing bought"),
+                            ("not_bought", "Not found, nothing bought"),
+                            ("cancelled", "Cancelled"),
+                            ("expired", "Expired"),
+                        ],
+                        default="requested",
+                        max_length=10,
+                        verbose_name="state",
+                    ),
+                ),
+                ("stated_at", models.DateTimeField()),
+                ("message", models.CharField(blank=True, max_length=1000)),
+                ("claimed_at", models.DateTimeField(blank=True, null=True)),
+                ("tried_at", models.DateTimeField(blank=True, null=True, verbose_name="dry run")),
+                ("trial", models.JSONField(blank=True, null=True)),
+                (
+                    "reservations",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=100), blank=True, default=list, size=None
+                    ),
+                ),
+                ("paid", models.DecimalField(blank=True, decimal_places=10, max_digits=24, null=True)),
+                (
+                    "buyer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="purchases",
+                        to="recommendations.buyingaccount",
+                    ),
+                ),
+                (
+                    "organisation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="purchases",
+                        to="accounts.organisation",
+                    ),
+                ),
+                (
+                    "recommendation",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="purchases",
+                        to="recommendations.recommendation",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
+                "ordering": ["-pk"],
             },
         ),
         migrations.CreateModel(
-            name='PurchaseApproval',
+            name="PurchaseApproval",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('viewer', 'Viewer'), ('engineer', 'Engineer'), ('finance', 'Finance'), ('admin', 'Admin')], max_length=10)),
-                ('at', models.DateTimeField()),
-                ('purchase', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='approvals', to='recommendations.purchase')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("viewer", "Viewer"),
+                            ("engineer", "Engineer"),
+                            ("finance", "Finance"),
+                            ("admin", "Admin"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                (
+                    "purchase",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="approvals",
+                        to="recommendations.purchase",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='PurchaseAttempt',
+            name="PurchaseAttempt",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveSmallIntegerField()),
-                ('at', models.DateTimeField()),
-                ('parameters', models.JSONField()),
-                ('held_before', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), default=list, size=None)),
-                ('outcome', models.CharField(choices=[('sent', 'Sent'), ('done', 'Carried out'), ('refused', 'Refused'), ('unknown', 'No clear answer'), ('found', 'Found to be carried out'), ('nothing', 'Found not to be carried out')], default='sent', max_length=8)),
-                ('message', models.CharField(blank=True, max_length=1000)),
-                ('reservations', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), blank=True, default=list, size=None)),
-                ('looks', models.PositiveSmallIntegerField(default=0)),
-                ('looked_at', models.DateTimeField(blank=True, null=True)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('purchase', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='recommendations.purchase')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveSmallIntegerField()),
+                ("at", models.DateTimeField()),
+                ("parameters", models.JSONField()),
+                (
+                    "held_before",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=100), default=list, size=None
+                    ),
+                ),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("sent", "Sent"),
+                            ("done", "Carried out"),
+                            ("refused", "Refused"),
+                            ("unknown", "No clear answer"),
+                            ("found", "Found to be carried out"),
+                            ("nothing", "Found not to be carried out"),
+                        ],
+                        default="sent",
+                        max_length=8,
+                    ),
+                ),
+                ("message", models.CharField(blank=True, max_length=1000)),
+                (
+                    "reservations",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=100), blank=True, default=list, size=None
+                    ),
+                ),
+                ("looks", models.PositiveSmallIntegerField(default=0)),
+                ("looked_at", models.DateTimeField(blank=True, null=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "purchase",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="attempts",
+                        to="recommendations.purchase",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['purchase', 'number'],
+                "ordering": ["purchase", "number"],
             },
         ),
         migrations.AddConstraint(
-            model_name='buyingaccount',
-            constraint=models.UniqueConstraint(fields=('provider', 'account'), name='buying_account_once'),
+            model_name="buyingaccount",
+            constraint=models.UniqueConstraint(fields=("provider", "account"), name="buying_account_once"),
         ),
         migrations.AddConstraint(
-            model_name='buyingaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('account__regex', '^\\d{12}$')), name='buying_account_has_number'),
+            model_name="buyingaccount",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("account__regex", "^\\d{12}$")), name="buying_account_has_number"
+            ),
         ),
         migrations.AddIndex(
-            model_name='purchase',
-            index=models.Index(fields=['organisation', 'state'], name='purchase_by_state'),
+            model_name="purchase",
+            index=models.Index(fields=["organisation", "state"], name="purchase_by_state"),
         ),
         migrations.AddConstraint(
-            model_name='purchase',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['buying', 'unknown'])), fields=('buyer', 'region'), name='purchase_one_in_flight'),
+            model_name="purchase",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state__in", ["buying", "unknown"])),
+                fields=("buyer", "region"),
+                name="purchase_one_in_flight",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchase',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['requested', 'approved', 'buying', 'unknown', 'paying', 'bought', 'refused', 'not_bought', 'cancelled', 'expired'])), name='purchase_state_known'),
+            model_name="purchase",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "state__in",
+                        [
+                            "requested",
+                            "approved",
+                            "buying",
+                            "unknown",
+                            "paying",
+                            "bought",
+                            "refused",
+                            "not_bought",
+                            "cancelled",
+                            "expired",
+                        ],
+                    )
+                ),
+                name="purchase_state_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchase',
-            constraint=models.CheckConstraint(condition=models.Q(('quantity__gt', 0)), name='purchase_has_quantity'),
+            model_name="purchase",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("quantity__gt", 0)), name="purchase_has_quantity"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchase',
-            constraint=models.CheckConstraint(condition=models.Q(('committed__gt', 0), ('committed__gte', models.F('limit')), ('hourly__gte', 0), ('limit__gte', 0)), name='purchase_money_in_order'),
+            model_name="purchase",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("committed__gt", 0),
+                    ("committed__gte", models.F("limit")),
+                    ("hourly__gte", 0),
+                    ("limit__gte", 0),
+                ),
+                name="purchase_money_in_order",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchase',
-            constraint=models.CheckConstraint(condition=models.Q(('approvals_needed__in', [1, 2])), name='purchase_needs_approval'),
+            model_name="purchase",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("approvals_needed__in", [1, 2])), name="purchase_needs_approval"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchase',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['buying', 'unknown']), _negated=True), ('claimed_at__isnull', False), _connector='OR'), name='purchase_in_flight_since'),
+            model_name="purchase",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state__in", ["buying", "unknown"]), _negated=True),
+                    ("claimed_at__isnull", False),
+                    _connector="OR",
+                ),
+                name="purchase_in_flight_since",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchase',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['paying', 'bought']), _negated=True), ('reservations__len__gt', 0), _connector='OR'), name='purchase_bought_names_reservations'),
+            model_name="purchase",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state__in", ["paying", "bought"]), _negated=True),
+                    ("reservations__len__gt", 0),
+                    _connector="OR",
+                ),
+                name="purchase_bought_names_reservations",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchaseapproval',
-            constraint=models.UniqueConstraint(fields=('purchase', 'user'), name='purchase_approved_once_by_person'),
+            model_name="purchaseapproval",
+            constraint=models.UniqueConstraint(
+                fields=("purchase", "user"), name="purchase_approved_once_by_person"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchaseapproval',
-            constraint=models.UniqueConstraint(fields=('purchase', 'role'), name='purchase_approved_once_by_role'),
+            model_name="purchaseapproval",
+            constraint=models.UniqueConstraint(
+                fields=("purchase", "role"), name="purchase_approved_once_by_role"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchaseattempt',
-            constraint=models.UniqueConstraint(fields=('purchase', 'number'), name='purchase_attempt_number_once'),
+            model_name="purchaseattempt",
+            constraint=models.UniqueConstraint(
+                fields=("purchase", "number"), name="purchase_attempt_number_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='purchaseattempt',
-            constraint=models.CheckConstraint(condition=models.Q(('outcome__in', ['sent', 'done', 'refused', 'unknown', 'found', 'nothing'])), name='purchase_attempt_outcome_known'),
+            model_name="purchaseattempt",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("outcome__in", ["sent", "done", "refused", "unknown", "found", "nothing"])
+                ),
+                name="purchase_attempt_outcome_known",
+            ),
         ),
     ]
