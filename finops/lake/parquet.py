@@ -40,9 +40,15 @@ def _file_schema(spec: TableSpec, first: pa.RecordBatch | None) -> pa.Schema:
     """The table's types in Arrow; texts as dictionaries, or as the first batch has them, and so in maps."""
     texts = pa.dictionary(pa.int32(), pa.string())
     fields = []
+    given_names = set() if first is None else set(first.schema.names)
     for field in schema_to_pyarrow(spec.schema(), include_field_ids=False):
         kind = texts if _is_text(field.type) else field.type
-        if first is not None and (_is_text(field.type) or pa.types.is_map(field.type)):
+        # A batch without the column is refused by the caller, which names all of them.
+        if (
+            first is not None
+            and field.name in given_names
+            and (_is_text(field.type) or pa.types.is_map(field.type))
+        ):
             given = first.schema.field(field.name).type
             kind = given if _alike(given, field.type) else kind
         fields.append(pa.field(field.name, kind))
