@@ -1,4 +1,4 @@
-"""Tables around bills: negotiated rates, exchange rates, totals of invoices, names of accounts."""
+"""Tables around bills: negotiated rates, exchange rates, names of accounts."""
 
 from __future__ import annotations
 
@@ -17,24 +17,17 @@ from apps.accounts.roles import Action, Scope
 from apps.api.endpoint import ApiView, Endpoint, UploadView, found_or_404, page_of
 from apps.api.strict import (
     DecimalTextField,
-    MonthField,
     PageQuery,
     StrictQuery,
     StrictSerializer,
     UtcDateTimeField,
 )
-from apps.billing.models import AccountName, ExchangeRate, ExpectedTotal, NegotiatedRateRow
+from apps.billing.models import AccountName, ExchangeRate, NegotiatedRateRow
 from apps.billing.selectors.accounts import account_names_of
 from apps.billing.selectors.exchange import NoRateError, convert, exchange_rates_of
-from apps.billing.selectors.expected import expected_totals_of
 from apps.billing.selectors.rates import rates_of
 from apps.billing.services.accounts import account_names_import
 from apps.billing.services.exchange import exchange_rate_remove, exchange_rate_set, exchange_rates_import
-from apps.billing.services.expected import (
-    expected_total_remove,
-    expected_total_set,
-    expected_totals_import,
-)
 from apps.billing.services.rates import rate_add, rate_end, rate_remove, rates_import
 from finops.frames.money import CurrencyError, currency_code
 from finops.text.small_tables import MAX_BYTES, TableError
@@ -339,7 +332,7 @@ class CountsAnswer(serializers.Serializer[Any]):
     counts = serializers.DictField(child=serializers.IntegerField())
 
 
-class _Import(UploadView):
+class TableImport(UploadView):
     """Loads a table; a mistake refuses the file and names file, row and field."""
 
     load: Callable[..., Any]
@@ -359,7 +352,7 @@ class _Import(UploadView):
         return self.answer({"counts": asdict(counts)})
 
 
-class ImportRates(_Import):
+class ImportRates(TableImport):
     """Negotiated rates from a CSV."""
 
     tag = "rates"
@@ -375,7 +368,7 @@ class ImportRates(_Import):
     }
 
 
-class ImportExchangeRates(_Import):
+class ImportExchangeRates(TableImport):
     """Exchange rates from a CSV."""
 
     tag = "rates"
@@ -391,103 +384,7 @@ class ImportExchangeRates(_Import):
     }
 
 
-class ExpectedTotalAnswer(serializers.ModelSerializer[ExpectedTotal]):
-    """What the invoice of a payer and month says in one currency; `report` "" is for all its reports."""
-
-    billing_period = MonthField()
-    total = DecimalTextField()
-    set_at = UtcDateTimeField()
-
-    class Meta:
-        model = ExpectedTotal
-        fields = ["id", "billing_period", "payer", "report", "currency", "total", "source", "set_at"]
-
-
-class ExpectedTotalBody(StrictSerializer):
-    """The total of an invoice; another one of that month, payer, report and currency is corrected."""
-
-    billing_period = serializers.RegexField(r"^20\d{2}-(0[1-9]|1[0-2])$", help_text="2026-03")
-    payer = serializers.CharField(max_length=200)
-    report = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")
-    currency = serializers.CharField(max_length=10)
-    # As text: its places say to how many the bill is compared.
-    total = serializers.RegexField(
-        r"^-?\d{1,20}(\.\d{1,18})?$", help_text="Compared in the places in which it is written."
-    )
-    source = serializers.CharField(max_length=300)  # type: ignore[assignment]
-
-
-class ExpectedTotals(ApiView):
-    """Totals of invoices."""
-
-    tag = "bills"
-    endpoints = {
-        "GET": Endpoint(
-            summary="List the invoice totals that deliveries are compared with, newest month first",
-            action=Action.VIEW,
-            scope=Scope.READ_BILLS,
-            query=PageQuery,
-            answer=page_of(ExpectedTotalAnswer),
-        ),
-        "POST": Endpoint(
-            summary="Enter the invoice total of a month, or correct it; its delivery is compared at once",
-            action=Action.CONNECT_BILLS,
-            scope=Scope.WRITE_BILLS,
-            body=ExpectedTotalBody,
-            answer=ExpectedTotalAnswer,
-            status=201,
-        ),
-    }
-
-    def get(self, request: Request) -> Response:
-        """One page."""
-        return self.page(expected_totals_of(self.organisation))
-
-    def post(self, request: Request) -> Response:
-        """The total as it is kept."""
-        row = expected_total_set(organisation=self.organisation, actor=self.actor, **self.body)
-        row.refresh_from_db()
-        return self.answer(row)
-
-
-class OneExpectedTotal(ApiView):
-    """The invoice total of a month."""
-
-    tag = "bills"
-    endpoints = {
-        "DELETE": Endpoint(
-            summary="Take out an invoice total; the audit trail keeps it",
-            action=Action.CONNECT_BILLS,
-            scope=Scope.WRITE_BILLS,
-            answer=None,
-            status=204,
-        )
-    }
-
-    def delete(self, request: Request, total_id: int) -> Response:
-        """Nothing."""
-        row = found_or_404(expected_totals_of(self.organisation), pk=total_id)
-        expected_total_remove(row=row, actor=self.actor)
-        return self.answer(None)
-
-
-class ImportExpectedTotals(_Import):
-    """Invoice totals from a CSV."""
-
-    tag = "bills"
-    load = staticmethod(expected_totals_import)
-    endpoints = {
-        "POST": Endpoint(
-            summary="Load invoice totals from a CSV file; current deliveries are compared at once",
-            action=Action.CONNECT_BILLS,
-            scope=Scope.WRITE_BILLS,
-            body=TableBody,
-            answer=CountsAnswer,
-        )
-    }
-
-
-class ImportAccountNames(_Import):
+class ImportAccountNames(TableImport):
     """Account names from a CSV."""
 
     tag = "accounts"
