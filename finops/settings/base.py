@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "apps.prices",
     "apps.billing",
     "apps.workloads",
+    "apps.storage",
     "apps.ingest",
     "apps.recommendations",
     "apps.api",

@@ -1,0 +1,1 @@
+"""Storing what was listed and read."""
