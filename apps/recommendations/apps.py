@@ -26,6 +26,16 @@ class RecommendationsConfig(AppConfig):
             if cited not in upkeep.cited_snapshots:
                 upkeep.cited_snapshots.append(cited)
         _register_kinds()
+        _register_announcements()
+
+
+def _register_announcements() -> None:
+    """Costs that a decision brings at once wait for nobody when the bill shows them."""
+    from apps.billing.announced import Source, register
+    from apps.recommendations.services import announced
+
+    register(Source(announced.PURCHASE, announced.purchase_rises, announced.purchase_worded))
+    register(Source(announced.ADVICE, announced.advice_rises, announced.advice_worded))
 
 
 def _register_kinds() -> None:
@@ -59,6 +69,7 @@ def _register_commitments() -> None:
 
     from apps.recommendations import commitment_kinds as words
     from apps.recommendations.kinds import Kind, register
+    from apps.recommendations.services.announced import commitment_fee
     from apps.recommendations.services.commitments_rows import BUY, SELL, commitment_rows_publish
     from apps.recommendations.services.realised_commitments import commitment_months
 
@@ -68,7 +79,7 @@ def _register_commitments() -> None:
     register(
         Kind(
             BUY, _("Commitment to buy"), words.worded_buy, commitment_months, words.counterfactual_buy,
-            look=look,
+            look=look, announces=commitment_fee,
         )
     )  # fmt: skip
     register(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.functional import Promise
 
 from apps.accounts.roles import Action
+from apps.billing.announced import AnnouncedRise
 
 if TYPE_CHECKING:
     from apps.accounts.models import Organisation
@@ -48,6 +49,7 @@ Wording = Callable[[Mapping[str, Any], str], Sentence]
 Realised = Callable[["Recommendation", "Organisation", datetime], Sequence[RealisedMonth] | None]
 Counterfactual = Callable[["Recommendation"], Mapping[str, Any]]
 Look = Callable[["Organisation", datetime], object]
+Announces = Callable[["Recommendation"], Sequence[AnnouncedRise]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Kind:
     called once, at acceptance, and gives JSON values. `realised(row, organisation, now)` gives the months
     from acceptance to the end of the claim or to `now`; None: this kind cannot be read from bills.
     `replaces`: what follows an accepted one takes its place, as a schedule does and a purchase does not.
+    `announces(row)`: what an accepted row costs once, so that the bill's rise does not alarm; keys begin with
+    "recommendation:" and the row's id, or with a source of the kind's own (`apps.billing.announced`).
     `look(organisation, now)` looks for findings and publishes them; what was looked at already costs little.
     """
 
@@ -69,6 +73,7 @@ class Kind:
     decide: Action = Action.DECIDE_COMMITMENTS
     look: Look | None = None
     replaces: bool = False
+    announces: Announces | None = None
 
 
 _KINDS: dict[str, Kind] = {}

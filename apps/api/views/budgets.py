@@ -19,7 +19,6 @@ from apps.api.endpoint import ApiView, Endpoint, Refused, found_or_404
 from apps.api.strict import DecimalTextField, StrictQuery, StrictSerializer, UtcDateTimeField
 from apps.billing.models import (
     Anomaly,
-    AnomalyState,
     Budget,
     BudgetBasis,
     BudgetMeasure,
@@ -27,6 +26,7 @@ from apps.billing.models import (
     BudgetScope,
 )
 from apps.billing.selectors.anomalies import (
+    STATES,
     anomalies_asked,
     anomalies_document,
     anomaly_document,
@@ -247,7 +247,7 @@ class OneBudget(_BudgetView):
 class AnomaliesQuery(AtQuery):
     """Which anomalies."""
 
-    state = serializers.ChoiceField(choices=AnomalyState.values, required=False)
+    state = serializers.ChoiceField(choices=STATES, required=False)
 
     def get_fields(self) -> dict[str, Any]:
         """`from` is a word of Python's own."""

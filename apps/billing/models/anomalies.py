@@ -48,6 +48,7 @@ class Anomaly(models.Model):
     `amount`: cost over (negative: under) the usual of its days; `low`, `high` its 90 % interval.
     `days`: [{day, actual, expected, low, high}], `drivers`: [{dimension, key, usual, actual, change, share}],
     decimal texts. `state`, `until`, `reason`, `author` are what a person said; a restated bill keeps them.
+    `announcements`: [{key, amount, facts}] of the decisions that explain it; `announced`: all of it.
     """
 
     organisation = models.ForeignKey(
@@ -68,6 +69,8 @@ class Anomaly(models.Model):
     high = _money()
     days = models.JSONField(default=list)
     drivers = models.JSONField(default=list)
+    announcements = models.JSONField(default=list, blank=True)
+    announced = models.BooleanField(default=False)
     found_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now(), editable=False)
     evidence = models.JSONField(default=dict)

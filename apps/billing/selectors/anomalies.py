@@ -11,6 +11,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Organisation
+from apps.billing.announced import worded
 from apps.billing.models import AllocationRule, Anomaly, AnomalyCourse, AnomalyState, BillWatch
 from apps.billing.selectors.allocation import allocation_of
 from apps.billing.selectors.bill_days import BillDays
@@ -29,6 +30,9 @@ DRIVER_DAYS = timedelta(days=14)
 # Parts below this share of the largest day's cost together cannot alert by themselves: they are one part.
 SMALL_SHARE = 0.001
 OTHER = "other"
+# A state that nobody sets: a decision explains all of the rise.
+ANNOUNCED = "announced"
+STATES = (*AnomalyState.values, ANNOUNCED)
 
 
 def anomaly_list(organisation: Organisation | None) -> QuerySet[Anomaly]:
@@ -37,9 +41,11 @@ def anomaly_list(organisation: Organisation | None) -> QuerySet[Anomaly]:
 
 
 def anomalies_waiting(organisation: Organisation | None, today: date) -> QuerySet[Anomaly]:
-    """Those that wait for a person: open, or snoozed until a day that is over; still on the bill."""
+    """Those that wait for a person: open, or snoozed until a day that is over; still on the bill and not
+    announced by a decision.
+    """
     due = Q(state=AnomalyState.OPEN) | Q(state=AnomalyState.SNOOZED, until__lte=today)
-    return anomaly_list(organisation).filter(due).exclude(course=AnomalyCourse.RESTATED)
+    return anomaly_list(organisation).filter(due, announced=False).exclude(course=AnomalyCourse.RESTATED)
 
 
 def anomalies_asked(
@@ -60,9 +66,10 @@ def anomalies_asked(
 
 
 def state_on(anomaly: Anomaly, today: date) -> str:
-    """Its state as it counts today: a snooze ends by itself."""
-    if anomaly.state == AnomalyState.SNOOZED and anomaly.until is not None and anomaly.until <= today:
-        return AnomalyState.OPEN.value
+    """Its state as it counts today, one of STATES: a snooze ends by itself, the announced is not open."""
+    over = anomaly.state == AnomalyState.SNOOZED and anomaly.until is not None and anomaly.until <= today
+    if over or anomaly.state == AnomalyState.OPEN:
+        return ANNOUNCED if anomaly.announced else AnomalyState.OPEN.value
     return anomaly.state
 
 
@@ -190,6 +197,15 @@ def anomaly_document(anomaly: Anomaly, today: date) -> dict[str, Any]:
         **{name: _text(getattr(anomaly, name)) for name in ("actual", "expected", "amount", "low", "high")},
         "days": anomaly.days,
         "drivers": anomaly.drivers,
+        "announced_by": [
+            {
+                "decision": one["key"],
+                "amount": one["amount"],
+                "currency": anomaly.currency,
+                "sentence": worded(one["key"], one["facts"]),
+            }
+            for one in anomaly.announcements
+        ],
         "state": state_on(anomaly, today),
         "until": anomaly.until.isoformat() if anomaly.until else None,
         "reason": anomaly.reason or None,

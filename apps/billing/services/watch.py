@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,8 +18,10 @@ from django.db import transaction
 from django.db.models import Max
 
 from apps.accounts.models import Organisation
+from apps.billing.announced import AnnouncedRise, announced_rises
 from apps.billing.models import BillWatch, Budget, BudgetAlert, DeliveryDay
 from apps.billing.selectors.allocation import allocation_of
+from apps.billing.selectors.anomalies import judged_from
 from apps.billing.selectors.bill_days import (
     BillDays,
     bill_days,
@@ -28,6 +30,7 @@ from apps.billing.selectors.bill_days import (
 )
 from apps.billing.selectors.budget_standing import BudgetAnswer, budget_answers
 from apps.billing.selectors.forecast import money_text
+from apps.billing.services.announced import anomalies_announce
 from apps.billing.services.anomalies import anomalies_refresh
 from finops.engine.budget import Crossing, Measure
 from finops.lake import BILL_DAILY, BILL_LINES, facts
@@ -59,12 +62,17 @@ def bills_judge(*, organisation: Organisation, now: datetime, again: bool = Fals
         days = bill_days(organisation, at=now)
         if days is None:
             return Judged("no bills")
-        seen = _fingerprint(organisation, days, snapshots)
+        since = days.first if watch.judged_from is None else None
+        judged = since or judged_from(days)
+        rises = announced_rises(organisation, judged, days.end)
+        seen = _fingerprint(organisation, days, snapshots, rises)
         if seen == watch.seen and not again:
             return Judged("seen")
-        since = days.first if watch.judged_from is None else None
         made, changed = anomalies_refresh(
             organisation=organisation, days=days, now=now, snapshots=snapshots, since=since
+        )
+        changed += anomalies_announce(
+            organisation=organisation, rises=rises, since=judged, now=now, snapshots=snapshots
         )
         alerts = budgets_alert(organisation=organisation, now=now, snapshots=snapshots)
         watch.seen, watch.judged_at = seen, now
@@ -129,13 +137,19 @@ def _evidence(found: BudgetAnswer, now: datetime) -> dict[str, Any]:
     }
 
 
-def _fingerprint(organisation: Organisation, days: BillDays, snapshots: Mapping[str, int]) -> str:
-    """Changes with the bills, the settled days, the allocation rules and the budgets."""
+def _fingerprint(
+    organisation: Organisation,
+    days: BillDays,
+    snapshots: Mapping[str, int],
+    rises: Sequence[AnnouncedRise],
+) -> str:
+    """Changes with the bills, the settled days, the allocation rules, the budgets and what was announced."""
     budgets = Budget.objects.filter(organisation=organisation)
     newest = budgets.aggregate(at=Max("updated_at"))["at"]
     parts = [
         snapshots.get(BILL_LINES), snapshots.get(BILL_DAILY), days.end, days.settled_until,
         allocation_of(organisation).version, newest, budgets.count(),
+        [(one.key, one.amount, one.currency, sorted(one.days), one.lines) for one in rises],
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 

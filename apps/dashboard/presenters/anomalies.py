@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from apps.billing.announced import worded
 from apps.billing.models import Anomaly, AnomalyCourse, AnomalyState
-from apps.billing.selectors.anomalies import slice_values, state_on
+from apps.billing.selectors.anomalies import ANNOUNCED, slice_values, state_on
 from apps.dashboard import format as fmt
 from apps.dashboard.presenters.spend_words import dimension_word, instant, value_word
 from apps.dashboard.words import lang
 
-STATE_KINDS = {AnomalyState.OPEN: "warn", AnomalyState.SNOOZED: "info", AnomalyState.CLOSED: "info"}
+STATE_KINDS = {
+    AnomalyState.OPEN: "warn",
+    AnomalyState.SNOOZED: "info",
+    AnomalyState.CLOSED: "info",
+    ANNOUNCED: "pass",
+}
 COURSE_WORDS: dict[str, Any] = {
     AnomalyCourse.OPEN: gettext_lazy("going on"),
     AnomalyCourse.OVER: gettext_lazy("it is over"),
@@ -30,7 +37,9 @@ AROUND = timedelta(days=14)
 
 @dataclass(frozen=True)
 class AnomalyLine:
-    """One anomaly as it is shown. `drivers`: (key, its change); `said`: who set it aside, until when, why."""
+    """One anomaly as it is shown. `drivers`: (key, its change); `said`: who set it aside, until when, why;
+    `announced`: decisions that explain it.
+    """
 
     pk: int
     title: str
@@ -45,6 +54,7 @@ class AnomalyLine:
     state: str
     state_kind: str
     state_word: str
+    announced: list[str]
     said: str
     address: str
     currency: str
@@ -82,8 +92,16 @@ def line(row: Anomaly, names: Mapping[str, str], today: date) -> AnomalyLine:
             for driver in row.drivers[:DRIVERS_SHOWN]
         ],
         state=state,
-        state_kind=STATE_KINDS[AnomalyState(state)],
-        state_word=str(AnomalyState(state).label),
+        state_kind=STATE_KINDS[state],
+        state_word=_("Announced") if state == ANNOUNCED else str(AnomalyState(state).label),
+        announced=[
+            _("%(sentence)s Of it on this bill: %(money)s")
+            % {
+                "sentence": worded(one["key"], one["facts"]),
+                "money": fmt.money(Decimal(one["amount"]), row.currency),
+            }
+            for one in row.announcements
+        ],
         said=_said(row, state),
         address=_address(row, pairs),
         currency=row.currency,
@@ -100,7 +118,7 @@ def _subject(pairs: Any, known: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _said(row: Anomaly, state: str) -> str:
-    if state == AnomalyState.OPEN or not row.author:
+    if state in (AnomalyState.OPEN, ANNOUNCED) or not row.author:
         return ""
     values = {"who": row.author, "why": row.reason}
     if row.until is not None:

@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.billing.management.bill_verb import BillVerb, day
-from apps.billing.models import AnomalyState
-from apps.billing.selectors.anomalies import anomalies_asked, anomalies_document
+from apps.billing.selectors.anomalies import STATES, anomalies_asked, anomalies_document
 from apps.billing.services.watch import bills_judge
 
 
@@ -25,7 +24,7 @@ class Command(BillVerb):
         super().add_arguments(parser)
         parser.add_argument("--from", dest="start", type=day, help=_("first day, 2018-11-01"))
         parser.add_argument("--to", dest="end", type=day, help=_("day after the last one"))
-        parser.add_argument("--state", choices=AnomalyState.values)
+        parser.add_argument("--state", choices=STATES)
 
     def answer(self, organisation: Organisation, at: datetime, options: dict[str, Any]) -> dict[str, Any]:
         """The document of `anomalies_document`."""
