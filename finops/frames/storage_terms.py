@@ -1,0 +1,78 @@
+"""All that a provider's storage classes ask for on a day: prices, tiers, moves, limits of rules."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from finops.frames.storage_classes import (
+    STANDARD,
+    StorageClass,
+    Tier,
+    lifecycle_moves,
+    storage_classes,
+    tiers,
+)
+
+_LIMITS = Path(__file__).parent / "data" / "storage_lifecycle.csv"
+# Tiers that hold only what was told to go there, and from which a read takes hours.
+OPT_IN_TIERS = frozenset({"ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"})
+
+
+@dataclass(frozen=True)
+class StorageTerms:
+    """`tiers`: the automatic tiers of a class, by class. `moves`: (from, to) pairs of lifecycle rules.
+    `least_days`: days after the writing before which a rule may not move into the class. `single_zone`:
+    classes whose bytes lie in one zone.
+    """
+
+    provider: str
+    region: str
+    on: date
+    classes: Mapping[str, StorageClass]
+    tiers: Mapping[str, tuple[Tier, ...]]
+    moves: frozenset[tuple[str, str]]
+    least_days: Mapping[str, int]
+    single_zone: frozenset[str]
+
+    @property
+    def standard(self) -> StorageClass:
+        """The class in which part of an archive's overhead lies. KeyError where the table has none."""
+        return self.classes[STANDARD]
+
+
+def storage_terms(provider: str, region: str, on: date) -> StorageTerms | None:
+    """The terms of a day; None where the tables do not know the provider and region."""
+    classes = storage_classes(provider, region, on)
+    if STANDARD not in classes:
+        return None
+    limits = [
+        row
+        for row in _limits()
+        if row["provider"] == provider and date.fromisoformat(row["valid_from"]) <= on
+    ]
+    return StorageTerms(
+        provider=provider,
+        region=region,
+        on=on,
+        classes=classes,
+        tiers={name: found for name in classes if (found := _automatic(provider, region, name, on))},
+        moves=lifecycle_moves(provider),
+        least_days={row["class"]: int(row["least_days"]) for row in limits},
+        single_zone=frozenset(row["class"] for row in limits if row["single_zone"] == "1"),
+    )
+
+
+@cache
+def _limits() -> tuple[dict[str, str], ...]:
+    with _LIMITS.open(newline="", encoding="utf-8") as handle:
+        return tuple(csv.DictReader(line for line in handle if not line.startswith("#")))
+
+
+def _automatic(provider: str, region: str, name: str, on: date) -> tuple[Tier, ...]:
+    found = tiers(provider, region, name, on)
+    return tuple(tier for tier in found if tier.name not in OPT_IN_TIERS)
