@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from apps.accounts.models import Organisation
 from apps.accounts.roles import Action, who_may
 from apps.accounts.selectors import member_list, team_list
+from apps.billing.selectors.bill_days import bill_days
 from apps.dashboard import format as fmt
 from apps.dashboard.words import lang
 from apps.recommendations.kinds import kind_for, kinds
@@ -25,11 +26,13 @@ from apps.recommendations.models import (
 )
 from apps.recommendations.selectors.inbox import HOLDING, realised_sums, recommendation_list
 from apps.recommendations.selectors.standing import Standing
+from apps.recommendations.services.commitments_rows import LEAST_HOURS
 from finops.engine.alternatives import Total
 
 ALL = "all"
 # Looks run every few minutes and ask again at least once a day where prices move.
 LATE = timedelta(hours=26)
+LOOKBACK, LEAST = timedelta(days=30), timedelta(hours=LEAST_HOURS)
 State = RecommendationState
 
 
@@ -110,6 +113,17 @@ def _select(
 ) -> dict[str, Any]:
     chosen = [(str(value), str(word), str(value) == given[name]) for value, word in options]
     return {"name": name, "label": label, "options": chosen}
+
+
+def bills_end(organisation: Organisation, now: datetime) -> datetime | None:
+    """Start of the newest day with a bill, where the bills end too long ago to advise on commitments for
+    today; None where they reach into the look-back, or where there are none.
+    """
+    days = bill_days(organisation, at=now)
+    if days is None:
+        return None
+    end = datetime.combine(days.end, time(), UTC)
+    return end - timedelta(days=1) if end < now - LOOKBACK + LEAST else None
 
 
 def looks(organisation: Organisation, now: datetime) -> list[dict[str, Any]]:

@@ -61,6 +61,31 @@ def _register_kinds() -> None:
         )
     )
     _register_commitments()
+    _register_storage()
+
+
+def _register_storage() -> None:
+    """What to move to another class."""
+    from django.utils.translation import gettext_lazy as _
+
+    from apps.accounts.roles import Action
+    from apps.billing.announced import Source
+    from apps.billing.announced import register as announce
+    from apps.recommendations import storage_wording as words
+    from apps.recommendations.kinds import Kind, register
+    from apps.recommendations.services import storage_rows as rows
+    from apps.recommendations.services.realised_storage import realised
+
+    def look(organisation: Organisation, now: datetime) -> None:
+        rows.storage_rows_publish(organisation=organisation, now=now)
+
+    register(
+        Kind(
+            rows.KIND, _("Storage class"), words.worded, realised, rows.counterfactual, Action.DECIDE_WORK,
+            look=look, announces=rows.announces,
+        )
+    )  # fmt: skip
+    announce(Source(rows.SOURCE, None, words.announced))
 
 
 def _register_commitments() -> None:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.prices.selectors import on_demand_prices
+from apps.recommendations.commitments_wording import rival_again, told_again
 from apps.recommendations.kinds import RealisedMonth, Sentence
 from apps.recommendations.models import Recommendation
 from apps.recommendations.services.realised_commitments import commitment_counterfactual
@@ -46,8 +47,10 @@ def _buy_lines(document: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     currency = document["currency"]
     rivals = [
         (
-            one["name"],
-            money(float(one["saving"]), currency) if one["saving"] is not None else one["reason"] or "—",
+            rival_again(one["rival"], one["name"]),
+            money(float(one["saving"]), currency)
+            if one["saving"] is not None
+            else told_again(one.get("code"), one.get("values"), one["reason"] or "—"),
         )
         for one in document["versus"]
     ]
@@ -78,8 +81,14 @@ def worded_sell(document: Mapping[str, Any], language: str) -> Sentence:
             lines=(
                 (_("Months left"), str(document["months_left"])),
                 (_("Worth to a buyer"), money(float(document["buyer_ceiling"]), currency)),
-                (_("Set by"), str(document["cheapest_rival_name"])),
-                *((_("Condition"), one["text"]) for one in document["conditions"]),
+                (
+                    _("Set by"),
+                    rival_again(document["cheapest_rival"], str(document["cheapest_rival_name"])),
+                ),
+                *(
+                    (_("Condition"), told_again(one["code"], one.get("values"), one["text"]))
+                    for one in document["conditions"]
+                ),
             ),
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -36,6 +37,14 @@ _REFUSALS: dict[str, Callable[[], str]] = {
     "spot known too little": lambda: _(
         "The Spot price of %(type)s is known for %(share_pct)s %% of this period only."
     ),
+    "no spot price of shared hours": lambda: _(
+        "Sizes of a family share these hours, and a part of them runs on %(type)s: of that no Spot price in "
+        "%(region)s is known in this period."
+    ),
+    "spot known too little of shared hours": lambda: _(
+        "Sizes of a family share these hours, and a part of them runs on %(type)s: its Spot price is known "
+        "for %(share_pct)s %% of this period only."
+    ),
     "no listed price": lambda: _("No price list has it for this use in %(region)s."),
     "not told": lambda: _("Neither the bill nor the provider's interface tells this: %(what)s."),
     "convertible": lambda: _("It is convertible: only standard reservations may be sold."),
@@ -68,6 +77,16 @@ _RIVALS: dict[str, Callable[[], str]] = {
 
 
 _FIELDS: dict[str, Callable[[], str]] = {
+    "account": lambda: _("account"),
+    "zone": lambda: _("zone"),
+    "tenancy": lambda: _("tenancy"),
+    "plan": lambda: _("kind of plan"),
+    "family": lambda: _("family"),
+    "offering_class": lambda: _("class"),
+    "payment": lambda: _("payment"),
+    "commitment_per_hour": lambda: _("commitment an hour"),
+    "fixed": lambda: _("price paid once"),
+    "hourly": lambda: _("hourly charge"),
     "end": lambda: _("end of the term"),
     "start": lambda: _("start of the term"),
     "instance_type": lambda: _("instance type"),
@@ -76,6 +95,11 @@ _FIELDS: dict[str, Callable[[], str]] = {
     "count": lambda: _("quantity"),
     "currency": lambda: _("currency"),
 }
+
+
+def field_words(name: str) -> str:
+    """What a field of a commitment is called; KeyError for an unknown one."""
+    return _FIELDS[name]()
 
 
 def rival_words(name: str) -> str:
@@ -87,8 +111,23 @@ def refusal_sentence(refusal: Refusal) -> str:
     """The sentence of a refusal; KeyError for a code without one."""
     values = dict(refusal.values)
     if refusal.code == "not told":
-        values["what"] = _FIELDS[values["what"]]()
+        values["what"] = field_words(values["what"])
     return _REFUSALS[refusal.code]() % values
+
+
+def told_again(code: str | None, values: Mapping[str, Any] | None, stored: str) -> str:
+    """A stored reason in the language in use: by its code where it was stored with one, else as stored."""
+    if not code or values is None or code not in _REFUSALS:
+        return stored
+    try:
+        return refusal_sentence(Refusal(code, tuple(values.items())))
+    except KeyError:
+        return stored
+
+
+def rival_again(name: str, stored: str) -> str:
+    """A stored rival's name in the language in use."""
+    return _RIVALS[name]() if name in _RIVALS else stored
 
 
 def pick_sentence(pick: Pick) -> str:
@@ -97,4 +136,15 @@ def pick_sentence(pick: Pick) -> str:
     return _("Used %(used).1f %% of its hours; it pays from %(needed).1f %%.") % {
         "used": found.utilisation * 100,
         "needed": found.break_even_share * 100,
+    }
+
+
+def rule_sentence(limit: float | None) -> str:
+    """Which of the picks are advised and added up; `limit`: the asked share of scenarios that may lose."""
+    if limit is None:
+        return _(
+            "Advised and added up is what saves in 19 of 20 scenarios: its whole 90 % interval is above 0."
+        )
+    return _("Advised and added up is what together loses in at most %(share).1f %% of the scenarios.") % {
+        "share": limit * 100
     }

@@ -17,6 +17,7 @@ from apps.recommendations.services.purchase_clock import purchases_tick
 from apps.recommendations.services.purchasing import purchase_run
 from apps.recommendations.services.realised import realised_all
 from apps.recommendations.services.retention import advice_forget
+from apps.recommendations.services.storage_rows import storage_rows_all
 from finops.providers.base import TransientError
 
 log = structlog.get_logger(__name__)
@@ -95,6 +96,14 @@ def recommendations_purchases_tick() -> None:
     changed = purchases_tick(now=timezone.now())
     if changed:
         log.info("purchases_ticked", changed=changed)
+
+
+@shared_task(name="recommendations.storage_publish")
+def recommendations_storage_publish() -> None:
+    """Make what to move rows of the inbox; the same listings, logs and bills cost a look."""
+    published = storage_rows_all(now=timezone.now())
+    if published:
+        log.info("storage_rows_published", organisations=published)
 
 
 @shared_task(name="recommendations.deals_watch")

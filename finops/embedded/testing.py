@@ -68,6 +68,14 @@ def _worker(name: str) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """A page asked for in Chinese by one test leaves no language behind for the next one."""
+    from django.utils import translation
+
+    translation.deactivate()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(args: list[str]) -> None:
     """Set the environment before pytest-django reads the settings."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -34,6 +35,7 @@ from apps.billing.selectors.deliveries import (
 )
 from apps.billing.selectors.delivery_documents import changes_document, delivery_document
 from apps.billing.services.cells import decimal_cell
+from apps.billing.services.rates import PROVIDERS
 from apps.ingest.bills.kinds import AUTO, NAMES
 from apps.ingest.bills.run import BillOptions, bill_run_create
 from apps.ingest.models import IngestRun
@@ -157,10 +159,18 @@ class Deliveries(ApiView):
         if "state" in self.query:
             rows = rows.filter(state=self.query["state"])
         if "provider" in self.query:
+            self._known(self.query["provider"], set(rows.values_list("report__provider", flat=True)))
             rows = rows.filter(report__provider=self.query["provider"])
         if "billing_period" in self.query:
             rows = rows.filter(billing_period=f"{self.query['billing_period']}-01")
         return self.page(rows.order_by("-billing_period", "report_id", "-delivered_at", "-pk"))
+
+    def _known(self, provider: str, delivered: set[str]) -> None:
+        """FOCUS files may name providers beyond ours."""
+        known = sorted({*PROVIDERS, *delivered})
+        if provider not in known:
+            told = _("Known providers: %(known)s.") % {"known": ", ".join(known)}
+            raise serializers.ValidationError({"provider": [told]})
 
 
 class OneDelivery(ApiView):

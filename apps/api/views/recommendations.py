@@ -21,10 +21,16 @@ from apps.api.endpoint import ApiView, Endpoint, Refused
 from apps.api.strict import PageQuery, StrictSerializer
 from apps.recommendations.kinds import kind_for, kinds
 from apps.recommendations.models import Effort, Recommendation, RecommendationState
-from apps.recommendations.selectors.inbox import InboxFilter, recommendation_find, recommendation_list
+from apps.recommendations.selectors.inbox import (
+    InboxFilter,
+    check_filter,
+    recommendation_find,
+    recommendation_list,
+)
 from apps.recommendations.selectors.inbox_document import detail_document, inbox_document
 from apps.recommendations.selectors.standing import standing
 from apps.recommendations.services import decisions
+from finops.engine.workload import WorkloadError
 
 MAX_AT_ONCE = 100
 
@@ -95,7 +101,12 @@ class Inbox(_View):
         """A page of the document."""
         names = ("kind", "state", "team", "owner", "effort")
         given = {name: self.query[name] for name in names if name in self.query}
-        rows = recommendation_list(self.organisation, InboxFilter(**given))
+        chosen = InboxFilter(**given)
+        try:
+            check_filter(self.organisation, chosen)
+        except WorkloadError as error:
+            raise serializers.ValidationError({error.field: [error.message]}) from error
+        rows = recommendation_list(self.organisation, chosen)
         ids = list(rows.values_list("pk", flat=True))
         number, size = self.query["page"], self.query["page_size"]
         start = (number - 1) * size

@@ -12,8 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from apps.dashboard import format as fmt
+from apps.dashboard.presenters.deals import CLASSES, PAYMENTS
 from apps.dashboard.presenters.spend_words import month_word
 from apps.dashboard.words import joined, lang
+from apps.recommendations.commitments_wording import field_words
 
 STATES: dict[str, tuple[str, Any]] = {
     "active": ("pass", gettext_lazy("Active")),
@@ -28,6 +30,7 @@ SOURCE_WORDS = {
     "api": gettext_lazy("provider's interface"),
     "bill+api": gettext_lazy("bill and provider's interface"),
 }
+IDLE = "idle_hours"
 SOON_DAYS = 90
 HOURS_A_DAY = 24
 
@@ -259,7 +262,7 @@ def _line(one: dict[str, Any], at: datetime, *, several: bool) -> Line:
         after=fmt.number(amount(after["monthly_increase"]), 2, sign=True) if after else fmt.UNKNOWN,
         kind=kind,
         word=str(word),
-        notes=tuple(_contradiction(c) for c in one["contradictions"]),
+        notes=tuple(contradiction(c, one["currency"] or "") for c in one["contradictions"]),
     )
 
 
@@ -293,8 +296,30 @@ def _others(one: dict[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def _contradiction(found: dict[str, Any]) -> str:
-    return _("%(field)s: the bill says %(bill)s, the other source %(api)s") % found
+def contradiction(found: dict[str, Any], currency: str = "") -> str:
+    """Where bill and interface differ, or the bill's fee line and its own hours."""
+    field, _space, month = found["field"].partition(" ")
+    if field == IDLE:
+        return _("unused hours of %(month)s: the fee line says %(bill)s, the hours of the bill %(api)s") % {
+            "month": month_word(date.fromisoformat(f"{month}-01")),
+            "bill": fmt.hours(found["bill"]),
+            "api": fmt.hours(found["api"]),
+        }
+    said = {name: _value(field, found[name], currency) for name in ("bill", "api")}
+    return _("%(field)s: the bill says %(bill)s, the provider's interface %(api)s") % {
+        "field": field_words(field),
+        **said,
+    }
+
+
+def _value(field: str, text: str, currency: str) -> str:
+    """A value of a commitment in words."""
+    if field in ("start", "end"):
+        return fmt.moment(datetime.fromisoformat(text), UTC, lang(), year=True)
+    if field in ("fixed", "hourly", "commitment_per_hour"):
+        return f"{text} {currency}".rstrip()
+    words: dict[str, Any] = {**PAYMENTS, **CLASSES}
+    return str(words.get(text, text))
 
 
 @dataclass(frozen=True)

@@ -121,18 +121,19 @@ def rows_of(
 ) -> list[OfferRow]:
     """Picks first, then what saves by itself."""
     scale = scale_of(kept)
-    bought = {key_of(doc) for doc in document["advice"]}
-    return [_row(doc, now, zone, scale, bought=key_of(doc) in bought, chosen=chosen) for doc in kept]
+    advised = {key_of(doc): bool(doc["advised"]) for doc in document["advice"]}
+    return [_row(doc, now, zone, scale, advised=advised.get(key_of(doc)), chosen=chosen) for doc in kept]
 
 
 def _row(
-    doc: Doc, now: datetime, zone: tzinfo, scale: Scale | None, *, bought: bool, chosen: str
+    doc: Doc, now: datetime, zone: tzinfo, scale: Scale | None, *, advised: bool | None, chosen: str
 ) -> OfferRow:
+    """`advised` None: not among the picks."""
     back = time_of(doc["break_even_date"])
     quantity = doc["quantity"]
-    advice = _("Buy %(n)d") % {"n": quantity} if bought else _("Alternative")
+    words = {None: _("Alternative"), True: _("Buy %(n)d") % {"n": quantity}, False: _("Too uncertain")}
     loss = float(doc["loss_probability"]) * 100
-    reason = "" if bought else short(doc)
+    reason = short(doc) if advised is None else ""
     if loss > 0:
         risk = _("%(share)s risk of a loss") % {"share": fmt.percent(loss, lang(), decimals=0)}
         reason = f"{risk}. {reason}" if reason else risk
@@ -151,9 +152,9 @@ def _row(
         back=back_word(back, number(doc["upfront_each"]), zone),
         saving=fmt.number(number(doc["saving"]), 0),
         interval=fmt.span(number(doc["saving_low"]), number(doc["saving_high"]), lang(), words=True),
-        range=_range(doc, scale, best=bought),
-        kind="pass" if bought else "",
-        advice=advice,
+        range=_range(doc, scale, best=bool(advised)),
+        kind={None: "", True: "pass", False: "unknown"}[advised],
+        advice=words[advised],
         reason=reason,
         best=key_of(doc) == chosen,
     )
@@ -187,9 +188,11 @@ def _range(doc: Doc, scale: Scale | None, *, best: bool) -> Range | None:
 
 def heading(document: Doc, zone: tzinfo) -> str:
     """The answer in a sentence."""
-    picks, total = document["advice"], document["total"]
+    picks, total = [doc for doc in document["advice"] if doc["advised"]], document["total"]
     if not document["use"]["known_hours"]:
         return _("No bill says what runs, so no deal can be judged.")
+    if not picks and document["advice"]:
+        return _("Nothing on offer is sure enough to pay for what runs today.")
     if not picks:
         return _("Nothing on offer is worth buying for what runs today.")
     money = fmt.money(number(total["upfront"]), total["currency"])
@@ -216,8 +219,8 @@ def lead(document: Doc) -> str:
     basis = _("Judged on %(days)s days of bills") % {"days": fmt.number(days, 0)}
     if use["grain_hours"] > 1:
         basis += " " + _("that are by day: hours within a day are taken as equal")
-    if not document["advice"]:
-        return basis + "."
+    if not total["count"]:
+        return f"{basis}. {total['rule']}" if total["not_advised"] else f"{basis}."
     basis += ". " + _("A drop of use that these days did not show is not in the scenarios")
     draws = document["evidence"]["scenarios"]["draws"]
     lost = round(float(total["loss_probability"]) * draws)
@@ -231,10 +234,11 @@ def lead(document: Doc) -> str:
         if lost
         else _("Not one of %(draws)d demand scenarios loses money")
     )
-    return _("90 %% interval %(interval)s %(currency)s. %(risk)s. %(basis)s.") % {
+    text = _("90 %% interval %(interval)s %(currency)s. %(risk)s. %(basis)s.") % {
         "interval": interval, "currency": fmt.currency_word(total["currency"], lang()),
         "risk": risk % {"lost": lost, "draws": draws}, "basis": basis,
     }  # fmt: skip
+    return f"{text} {total['rule']}" if total["not_advised"] else text
 
 
 def kpis(doc: Doc, zone: tzinfo, *, draws: int) -> list[tuple[str, str, str]]:

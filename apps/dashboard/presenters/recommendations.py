@@ -54,9 +54,12 @@ class CardView:
     taken: bool
 
 
-def heading(found: Standing, waiting: int, ever: bool) -> str:
+def heading(found: Standing, waiting: int, ever: bool, bills_end: datetime | None = None) -> str:
     """The answer of the page in one sentence."""
     if not waiting:
+        if bills_end is not None:
+            day = fmt.day(bills_end, UTC, lang(), year=True)
+            return _("Nothing can be judged for today: the bills end on %(day)s.") % {"day": day}
         return _("Nothing waits for a decision.") if ever else _("No recommendations yet.")
     counted = len(found.counted)
     worth = worth_of(found.totals)

@@ -144,8 +144,9 @@ _ASIDE = frozenset({"left aside", "beyond the horizon"})
 
 
 def _kept(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    others = sorted(document["alternatives"], key=lambda doc: -float(doc["saving"]))
-    return [*document["advice"], *others]
+    advised = [doc for doc in document["advice"] if doc["advised"]]
+    others = [doc for doc in (*document["advice"], *document["alternatives"]) if not doc.get("advised")]
+    return [*advised, *sorted(others, key=lambda doc: -float(doc["saving"]))]
 
 
 def _wanted(doc: Mapping[str, Any], asked: Asked) -> bool:
@@ -258,7 +259,7 @@ def history_rows(at: datetime, kind: str) -> list[dict[str, Any]]:
 def _csv(document: Mapping[str, Any]) -> HttpResponse:
     def rows() -> Iterator[Mapping[str, Any]]:
         for doc in document["advice"]:
-            yield {**doc, "advice": "buy"}
+            yield {**doc, "advice": "buy" if doc["advised"] else "too uncertain"}
         known = set()
         for doc in document["alternatives"]:
             known.add(words.key_of(doc))

@@ -24,14 +24,14 @@ from apps.accounts.actors import Actor
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.models import Organisation
 from apps.accounts.roles import Action, allowed
-from apps.accounts.selectors import member_list
+from apps.accounts.selectors import member_list, team_list
 from apps.dashboard import inbox
 from apps.dashboard.presenters import recommendations as words
 from apps.dashboard.spend import bill_age
 from apps.dashboard.views.spend import organisation_of
 from apps.recommendations.kinds import kind_for, kinds
 from apps.recommendations.models import Effort, Recommendation, RecommendationState
-from apps.recommendations.selectors.inbox import InboxFilter, recommendation_find, recommendation_list
+from apps.recommendations.selectors.inbox import NOBODY, InboxFilter, recommendation_find, recommendation_list
 from apps.recommendations.selectors.inbox_document import card_of
 from apps.recommendations.selectors.standing import monthly, standing
 from apps.recommendations.services import decisions
@@ -92,12 +92,14 @@ class DecisionForm(forms.Form):
         return found
 
 
-def filter_of(request: HttpRequest) -> tuple[InboxFilter, dict[str, str]]:
+def filter_of(request: HttpRequest, organisation: Organisation) -> tuple[InboxFilter, dict[str, str]]:
     """The filter of the address; what it does not know is left out. Without a state: the open ones."""
     known = {
         "kind": {kind.name for kind in kinds()},
         "state": {*RecommendationState.values, inbox.ALL},
         "effort": set(Effort.values),
+        "team": {team.slug for team in team_list(organisation)} | {NOBODY},
+        "owner": {one.user.email for one in member_list(organisation)} | {NOBODY},
     }
     given = {name: request.GET.get(name, "").replace("\x00", "")[:254] for name in NAMES}
     given = {name: value if value in known.get(name, {value}) else "" for name, value in given.items()}
@@ -110,7 +112,7 @@ def filter_of(request: HttpRequest) -> tuple[InboxFilter, dict[str, str]]:
 def inbox_page(request: HttpRequest) -> HttpResponse:
     """The inbox; filters live in the address."""
     organisation, now = organisation_of(request), datetime.now(UTC)
-    chosen, given = filter_of(request)
+    chosen, given = filter_of(request, organisation)
     rows = recommendation_list(organisation, chosen)
     narrowed = any(given[name] for name in NAMES if name != "state")
     ids = set(rows.values_list("pk", flat=True)) if narrowed else None
@@ -118,11 +120,12 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("p"))
     waiting = sum(ids is None or row.pk in ids for row in found.rows)
     ever = bool(found.rows) or recommendation_list(organisation).exists()
+    bills_end = inbox.bills_end(organisation, now)
     membership = cast(SignedInRequest, request).membership
     context: dict[str, Any] = {
         "page": "recommendations",
         "data_age": bill_age(organisation, now),
-        "heading": words.heading(found, waiting, ever),
+        "heading": words.heading(found, waiting, ever, bills_end),
         "lead": words.lead(found),
         "method": words.method_note(found.totals),
         "kpis": inbox.figures(organisation, found, now),
@@ -134,6 +137,7 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
         "choices": inbox.choices(organisation, given),
         "ever": ever,
         "looks": inbox.looks(organisation, now),
+        "bills_end": bills_end,
         "mixed": len(found.mixed),
         "may": allowed(membership, Action.DECIDE),
         "until": (now.date() + timedelta(days=SNOOZE_DAYS)).isoformat(),

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.accounts.selectors import organisation_of
+from apps.recommendations.services.question import check_provider
 from finops.engine.workload import WorkloadError
 from finops.verbs import JsonCommand, error_document
 
@@ -91,6 +92,7 @@ class Verb(JsonCommand, ABC):
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask, then print."""
         try:
+            check_provider(options["provider"])
             document = self.answer(options)
         except WorkloadError as error:
             told = f"--{error.field.replace('_', '-')}: {error.message}"

@@ -1,4 +1,4 @@
-"""Advice that was given, recommendations with what people made of them, purchases."""
+"""Advice that was given, recommendations and what people made of them, purchases, lifecycle rules."""
 
 from apps.recommendations.models.advice import Advice
 from apps.recommendations.models.deals import DealAlert, DealRule
@@ -22,6 +22,13 @@ from apps.recommendations.models.recommendation import (
     RecommendationState,
     Reversibility,
 )
+from apps.recommendations.models.storage import (
+    ChangeState,
+    LifecycleApproval,
+    LifecycleChange,
+    StorageAccount,
+    StorageMark,
+)
 
 __all__ = [
     "ENDED",
@@ -29,11 +36,14 @@ __all__ = [
     "Advice",
     "AttemptOutcome",
     "BuyingAccount",
+    "ChangeState",
     "DealAlert",
     "DealRule",
     "Effort",
     "EventAction",
     "InboxLook",
+    "LifecycleApproval",
+    "LifecycleChange",
     "Purchase",
     "PurchaseApproval",
     "PurchaseAttempt",
@@ -43,4 +53,6 @@ __all__ = [
     "RecommendationEvent",
     "RecommendationState",
     "Reversibility",
+    "StorageAccount",
+    "StorageMark",
 ]

@@ -7,20 +7,25 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db.models import Count, Prefetch, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
+from apps.accounts.selectors import member_list, team_list
 from apps.recommendations.models import (
     RealisedSaving,
     Recommendation,
     RecommendationEvent,
     RecommendationState,
 )
+from finops.engine.workload import WorkloadError
 
 # What still asks for a decision, and what claims its hours by one.
 WAITING = (RecommendationState.OPEN,)
 HOLDING = (RecommendationState.ACCEPTED, RecommendationState.DONE)
 # Bills and feeds show within days what was carried out; from then on looks find what is left without it.
 SETTLED = timedelta(days=7)
+# Asks for rows without a team or an owner.
+NOBODY = "none"
 
 
 def claiming(now: datetime) -> Q:
@@ -43,6 +48,17 @@ class InboxFilter:
     effort: str = ""
 
 
+def check_filter(organisation: Organisation, chosen: InboxFilter) -> None:
+    """Raises WorkloadError for a team or owner that the organisation does not have."""
+    for field, word, known in (
+        ("team", chosen.team, [team.slug for team in team_list(organisation)]),
+        ("owner", chosen.owner.lower(), [one.user.email for one in member_list(organisation)]),
+    ):
+        if word and word not in (*known, NOBODY):
+            told = _("Not known: %(value)s. Known: %(known)s.")
+            raise WorkloadError(field, told % {"value": word, "known": ", ".join([*sorted(known), NOBODY])})
+
+
 def recommendation_list(
     organisation: Organisation, chosen: InboxFilter | None = None
 ) -> QuerySet[Recommendation]:
@@ -57,11 +73,11 @@ def recommendation_list(
     if chosen.effort:
         rows = rows.filter(effort=chosen.effort)
     if chosen.team:
-        rows = rows.filter(team=None) if chosen.team == "none" else rows.filter(team__slug=chosen.team)
+        rows = rows.filter(team=None) if chosen.team == NOBODY else rows.filter(team__slug=chosen.team)
     if chosen.owner:
         rows = (
             rows.filter(owner=None)
-            if chosen.owner == "none"
+            if chosen.owner == NOBODY
             else rows.filter(owner__email=chosen.owner.lower())
         )
     return rows

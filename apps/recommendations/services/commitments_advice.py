@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import Organisation
 from apps.ingest.selectors import current_snapshots
 from apps.prices.selectors import on_demand_prices
-from apps.recommendations.commitments_wording import pick_sentence
+from apps.recommendations.commitments_wording import pick_sentence, rule_sentence
 from apps.recommendations.services.commitments_bill import BillUse
 from apps.recommendations.services.commitments_demand import use_after_all
 from apps.recommendations.services.commitments_document import Rows, together
@@ -34,14 +34,15 @@ from finops.engine.commitments.pools import PoolBook
 from finops.engine.commitments.portfolio import Limits
 from finops.engine.commitments.refusal import Refusal, refuse
 from finops.engine.commitments.scenarios import ScenarioConfig
-from finops.engine.commitments.selection import Selection, select
+from finops.engine.commitments.selection import Selection, advised, select, sum_of
 from finops.engine.workload import WorkloadError
-from finops.frames.offers import Offer, OfferKey, OfferKind
+from finops.frames.offers import Offer, OfferingClass, OfferKey, OfferKind
 from finops.frames.sizes import size_table
 
 YEAR_HOURS = 8760
 LONGEST_LOOKBACK = 366
-# EC2 is sold since 2006; a term must end before the calendar does.
+PAYMENTS = ("all-upfront", "partial-upfront", "no-upfront")
+CLASSES = (OfferingClass.STANDARD, OfferingClass.CONVERTIBLE)
 
 
 class ListPrices:
@@ -166,6 +167,12 @@ def advise_commitments(
         raise WorkloadError(
             "max_loss_probability", _("Out of range: %(value)s") % {"value": max_loss_probability}
         )
+    for field, given, known in (
+        ("kinds", kinds, list(OfferKind)), ("payments", payments, PAYMENTS), ("classes", classes, CLASSES),
+    ):  # fmt: skip
+        if unknown := [one for one in given if one not in known]:
+            told = _("Not known: %(value)s. Known: %(known)s.")
+            raise WorkloadError(field, told % {"value": ", ".join(unknown), "known": ", ".join(known)})
     gathered = gather(
         lookback_days=lookback_days, at=at, organisation=organisation, provider=provider, snapshots=snapshots
     )
@@ -218,10 +225,12 @@ def _document(
             **rows.evaluated(pick.evaluation, pick.claims),
             **rows.cash(pick.alone, pick.considered),
             "one_more_saving": rows.one_more(pick.alone, pick.considered),
+            "advised": advised(pick, desk.limits),
             "reason": pick_sentence(pick),
         }
         for pick in selection.picks
     ]
+    counted = [pick for pick in selection.picks if advised(pick, desk.limits)]
     bought = {id(pick.considered.offer) for pick in selection.picks}
     why = {id(offer): refusal for offer, refusal in selection.refused}
     refused = [rows.refused(offer, refusal) for offer, refusal in (*selection.refused, *aside)]
@@ -239,10 +248,13 @@ def _document(
         "alternatives": alternatives,
         "refused": refused,
         "total": {
-            "saving": decimal_text(sum(pick.evaluation.saving for pick in selection.picks) + 0.0),
-            **together(selection.scenarios),
-            "upfront": decimal_text(selection.choice.upfront),
+            "saving": decimal_text(sum(pick.evaluation.saving for pick in counted) + 0.0),
+            **together(sum_of(counted)),
+            "upfront": decimal_text(sum((pick.evaluation.upfront for pick in counted), Decimal(0))),
             "currency": desk.currency,
+            "count": len(counted),
+            "not_advised": len(selection.picks) - len(counted),
+            "rule": rule_sentence(desk.limits.loss_probability),
         },
         "use": {
             "from": iso(demand.start),

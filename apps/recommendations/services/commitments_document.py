@@ -98,7 +98,7 @@ class Rows:
         rows: list[Document] = [
             {"rival": "on-demand", "name": rival_words("on-demand"), "detail": None,
              "hourly": decimal_text(found.on_demand_hourly),
-             "saving": decimal_text(found.saving), "reason": None}
+             "saving": decimal_text(found.saving), "reason": None, "code": None, "values": {}}
         ]  # fmt: skip
         for one in self.rivals.of(found.offer.key):
             saving = savings.get(one.name)
@@ -110,6 +110,8 @@ class Rows:
                     "hourly": None if one.price is None else decimal_text(one.price * float(found.units)),
                     "saving": None if saving is None else decimal_text(saving),
                     "reason": None if one.reason is None else refusal_sentence(one.reason),
+                    "code": None if one.reason is None else one.reason.code,
+                    "values": {} if one.reason is None else dict(one.reason.values),
                 }
             )
         return rows

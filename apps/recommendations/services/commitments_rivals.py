@@ -97,12 +97,14 @@ class Rivals:
             if part <= 0:
                 continue
             found = self._spot(region, kind, platform)
+            shared = " of shared hours" if len(by_type) > 1 else ""
             if found is None:
-                return Known(SPOT, None, reason=refuse("no spot price", type=kind, region=region))
+                return Known(SPOT, None, reason=refuse(f"no spot price{shared}", type=kind, region=region))
             mean, zone, share = found
             if share < KNOWN_SHARE:
                 told = f"{share * 100:.0f}"
-                return Known(SPOT, None, reason=refuse("spot known too little", type=kind, share_pct=told))
+                reason = refuse(f"spot known too little{shared}", type=kind, share_pct=told)
+                return Known(SPOT, None, reason=reason)
             size = self._book.size(kind) if use.pool.flexible else 1.0
             total, weight = total + part * mean / size, weight + part
             zones.append(f"{kind} {zone}")

@@ -1,7 +1,7 @@
 """What to buy and to sell as recommendations of the kinds `commitment_buy` and `commitment_sell`.
 
-Rows are those of the advice with its usual limits (30 days of look-back, terms to a year, standard answers of
-the command), for bills that reach into the look-back: with older ones nothing is known, and nothing expires.
+Rows are what the advice with its usual limits (30 days of look-back, terms to a year, standard answers of the
+command) advises, for bills that reach into the look-back: with older ones nothing is known, nothing expires.
 Purchases that came out of one answer share a pool's hours without overlap: each claims a part of its own.
 """
 
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
+from apps.billing.selectors.bill_days import bill_days
 from apps.ingest.selectors import current_snapshots
 from apps.recommendations.models import InboxLook
 from apps.recommendations.services.commitments_advice import advise_commitments
@@ -46,12 +48,13 @@ def commitment_rows_publish(*, organisation: Organisation, now: datetime, again:
     given: dict[str, Any] = {"at": moment, "organisation": organisation, "snapshots": snapshots}
     advice = advise_commitments(**given, with_scenarios=True)
     if advice["use"]["known_hours"] < LEAST_HOURS:
-        _looked(organisation, now, seen, found=0)
+        _looked(organisation, now, seen, found=0, problems=_why_not(organisation, advice, moment))
         return False
     sales = sell_commitments(**given)
+    advised = [one for one in advice["advice"] if one["advised"]]
     buy = [
-        purchase(one, advice, part=sum(pool_of(other) == pool_of(one) for other in advice["advice"][:place]))
-        for place, one in enumerate(advice["advice"])
+        purchase(one, advice, part=sum(pool_of(other) == pool_of(one) for other in advised[:place]))
+        for place, one in enumerate(advised)
     ]
     sell = [
         disposal(one, sales, moment) for one in sales["sales"] if one["quantity"] and Decimal(one["gain"]) > 0
@@ -70,11 +73,36 @@ def commitment_rows_all(*, now: datetime) -> int:
     )
 
 
-def _looked(organisation: Organisation, now: datetime, seen: str, *, found: int) -> None:
+def _why_not(organisation: Organisation, advice: Mapping[str, Any], moment: datetime) -> list[dict[str, str]]:
+    """What is missing for a judgement: any bill, or one that reaches into the look-back."""
+    days = bill_days(organisation, at=moment)
+    if days is None:
+        return []
+    values = {
+        "day": (days.end - timedelta(days=1)).isoformat(),
+        "lookback": advice["evidence"]["lookback_days"],
+        "hours": advice["use"]["known_hours"],
+        "needed": LEAST_HOURS,
+    }
+    told = _(
+        "The newest bill ends on %(day)s: of the last %(lookback)d days %(hours)d hours are known and "
+        "%(needed)d are needed. Load a newer bill."
+    )
+    return [{"name": _("Commitments"), "reason": told % values}]
+
+
+def _looked(
+    organisation: Organisation,
+    now: datetime,
+    seen: str,
+    *,
+    found: int,
+    problems: Sequence[Mapping[str, str]] = (),
+) -> None:
     InboxLook.objects.update_or_create(
         organisation=organisation,
         kind=BUY,
-        defaults={"at": now, "seen": seen, "looked": found, "found": found, "problems": []},
+        defaults={"at": now, "seen": seen, "looked": found, "found": found, "problems": list(problems)},
     )
 
 

@@ -181,7 +181,9 @@ def _sale(one: Standing, found: Sale) -> Document:
             }
             for step in found.schedule
         ],
-        "conditions": [{"code": c.code, "text": refusal_sentence(c)} for c in found.conditions],
+        "conditions": [
+            {"code": c.code, "values": dict(c.values), "text": refusal_sentence(c)} for c in found.conditions
+        ],
         "reason": _reason(found),
     }
 

@@ -215,7 +215,11 @@ class CashPoint:
 def cash_curve(
     evaluation: Evaluation, *, future: Future, market: Market, now: datetime
 ) -> tuple[CashPoint, ...]:
-    """Gain against on-demand at the decision, after each month and at the end; all charges paid."""
+    """Gain against on-demand at the decision, after each month and at the end; all charges paid.
+
+    `expected` is that of `Evaluation.saving`, without the noise of the draws: the last point equals it. The
+    ends are quantiles over the drawn scenarios.
+    """
     hours, level = float(evaluation.hours_left), float(evaluation.units) * evaluation.quantity
     hourly = float(evaluation.offer.hourly) * evaluation.quantity
     fixed = float(evaluation.upfront)
@@ -224,10 +228,11 @@ def cash_curve(
     while points[-1].at < now + timedelta(hours=hours):
         months += 1
         passed = min(hours, float(hours_between(now, months_later(now, months))))
-        gained = market.on_demand * future.covered(level, passed) - hourly * passed - fixed
-        low, high = np.quantile(gained, (LOW, HIGH))
+        paid = hourly * passed + fixed
+        low, high = interval(market.on_demand * future.covered(level, passed) - paid)
+        expected = market.on_demand * float(future.expected(passed).at(level)) - paid
         at = min(months_later(now, months), now + timedelta(hours=hours))
-        points.append(CashPoint(months, at, float(low), float(gained.mean()), float(high)))
+        points.append(CashPoint(months, at, low, expected, high))
     return tuple(points)
 
 

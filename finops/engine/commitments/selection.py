@@ -65,10 +65,17 @@ class Selection:
     draws: Draws | None
     found: tuple[Considered, ...] = ()
 
-    @property
-    def scenarios(self) -> Floats:
-        """The saving of all picks together in each scenario; empty without one."""
-        return np.sum([pick.scenarios for pick in self.picks], axis=0) if self.picks else np.zeros(0)
+
+def sum_of(picks: Sequence[Pick]) -> Floats:
+    """The saving of picks together in each scenario; empty without one."""
+    return np.sum([pick.scenarios for pick in picks], axis=0) if picks else np.zeros(0)
+
+
+def advised(pick: Pick, limits: Limits) -> bool:
+    """Whether a pick is advised rather than only the best there is: without a limit of risk its whole 90 %
+    interval lies above zero, as for every other recommendation; with one, the choice keeps to it already.
+    """
+    return limits.loss_probability is not None or pick.evaluation.saving_low > 0
 
 
 def consider(

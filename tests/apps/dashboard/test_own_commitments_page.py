@@ -141,7 +141,7 @@ def test_finance_loads_a_file_and_a_viewer_may_not(sign_in: SignIn, bill: None) 
     assert finance.post(f"{ADDRESS}file/", good)["Location"] == ADDRESS
     text = page(finance).content.decode()
     assert "ri.json: 1 kept, 0 as they were, 0 rejected." in text
-    assert "count: the bill says 1, the other source 2" in text
+    assert "quantity: the bill says 1, the provider&#x27;s interface 2" in text
     assert AuditEntry.objects.filter(action="commitments.load").count() == 1
     viewer = sign_in("viewer")
     assert viewer.post(f"{ADDRESS}file/", {"file": file({})}).status_code == 403

@@ -51,6 +51,11 @@ def test_purchases_are_rows_with_claims_that_do_not_overlap() -> None:
     assert told.title == "Buy 1 × m5.large, second-hand"
     assert "Paid at once" in told.text
     assert any("Spot" in label for label, _value in told.lines)
+    # Stored in English, told in the reader's language, reasons too.
+    told = kind_of(BUY).wording(first.document, "zh-hans")
+    reasons = [value for _label, value in told.lines if "m5.large" in value]
+    assert reasons
+    assert all("。" in value and "known" not in value for value in reasons)
     assert "购买" in kind_of(BUY).wording(first.document, "zh-hans").title
 
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from apps.billing.management.table_command import TableCommand
 from apps.billing.services.accounts import account_names_import
+from apps.billing.services.rates import PROVIDERS
 
 
 class Command(TableCommand):
@@ -19,7 +20,9 @@ class Command(TableCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The provider of rows without one."""
         super().add_arguments(parser)
-        parser.add_argument("--provider", default="aws", help=_("provider of rows without one"))
+        parser.add_argument(
+            "--provider", default="aws", choices=PROVIDERS, help=_("provider of rows without one")
+        )
 
     def store(self, *, options: Any, **given: Any) -> Any:
         """Accounts that are new, renamed, as they were."""

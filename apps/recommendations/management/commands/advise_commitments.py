@@ -64,7 +64,15 @@ class Command(Verb):
     def show(self, document: dict[str, Any]) -> None:
         """A row a pick, then the refusals."""
         self.table(
-            [_("offer"), _("quantity"), _("paid once"), _("saving"), _("a month"), _("loss probability")],
+            [
+                _("offer"),
+                _("quantity"),
+                _("paid once"),
+                _("saving"),
+                _("a month"),
+                _("loss probability"),
+                _("advised"),
+            ],
             [
                 [
                     one["offer"],
@@ -73,9 +81,12 @@ class Command(Verb):
                     one["saving"],
                     one["monthly_saving"],
                     one["loss_probability"],
+                    _("yes") if one["advised"] else None,
                 ]
                 for one in document["advice"]
             ],
         )
+        if document["advice"]:
+            self.stdout.write(document["total"]["rule"])
         for one in document["refused"]:
             self.stdout.write(f"{one['offer']}: {one['reason']}")

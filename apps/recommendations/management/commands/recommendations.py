@@ -12,7 +12,7 @@ from apps.accounts.models import Organisation
 from apps.recommendations.kinds import kinds
 from apps.recommendations.management.inbox_verb import InboxVerb
 from apps.recommendations.models import Effort, RecommendationState
-from apps.recommendations.selectors.inbox import InboxFilter, recommendation_list
+from apps.recommendations.selectors.inbox import InboxFilter, check_filter, recommendation_list
 from apps.recommendations.selectors.inbox_document import inbox_document
 from apps.recommendations.services.looking import inbox_look
 
@@ -36,10 +36,12 @@ class Command(InboxVerb):
 
     def answer(self, organisation: Organisation, now: datetime, options: dict[str, Any]) -> dict[str, Any]:
         """`{"recommendations", "totals", "open", "looks", "evidence"}`."""
+        given = {name: options[name] for name in FILTERS}
+        chosen = InboxFilter(**given)
+        check_filter(organisation, chosen)
         if not options["no_look"]:
             inbox_look(organisation=organisation, now=now)
-        given = {name: options[name] for name in FILTERS}
-        rows = list(recommendation_list(organisation, InboxFilter(**given)))
+        rows = list(recommendation_list(organisation, chosen))
         among = [row.pk for row in rows] if any(given.values()) else None
         return inbox_document(organisation, rows, now=now, among=among)
 

@@ -17,13 +17,14 @@ from finops.engine.commitments.evaluate import (
     cash_curve,
     evaluate,
     offer_hours_left,
+    savings_by_scenario,
     worst_point,
 )
 from finops.engine.commitments.pools import PoolBook
 from finops.engine.commitments.portfolio import Limits
 from finops.engine.commitments.refusal import Refusal, refuse
 from finops.engine.commitments.scenarios import draw, future_of
-from finops.engine.commitments.selection import select
+from finops.engine.commitments.selection import advised, select
 from finops.frames.commitments import Reserved
 from finops.frames.demand import Demand, Use
 from finops.frames.offers import Offer, OfferingClass, OfferKey, OfferKind
@@ -174,6 +175,34 @@ def test_a_second_hand_term_runs_on_while_it_stands() -> None:
     assert offer_hours_left(replace(old, kind=OfferKind.NEW), NOW) == 7200
     gone = replace(old, seen_at=NOW - timedelta(hours=7200))
     assert select(Desk(book(use()), NOW, "USD"), [gone]).refused[0][1].code == "over"
+
+
+def test_the_curve_ends_at_the_expected_saving_and_not_at_the_mean_of_the_draws() -> None:
+    hours = np.repeat(np.random.default_rng(5).integers(0, 2, 30), 24) * 1.0
+    future = future_of(hours, draw(720, 7200))
+    market = Market(0.1, ())
+    one = evaluate(offer("o", "300"), units=D(1), future=future, market=market, now=NOW, quantity=1)
+    assert not isinstance(one, Refusal)
+    drawn = float(savings_by_scenario(one, future=future, market=market).mean())
+    assert abs(drawn - one.saving) > 0.5
+    last = cash_curve(one, future=future, market=market, now=NOW)[-1]
+    assert last.expected == pytest.approx(one.saving, abs=1e-6)
+    assert (last.low, last.high) == pytest.approx((one.saving_low, one.saving_high), abs=1e-6)
+
+
+def test_advised_is_what_is_above_zero_in_its_whole_interval_or_within_the_asked_risk() -> None:
+    hours = np.repeat(np.random.default_rng(5).integers(0, 2, 30), 24) * 2.0
+    pools = book(Use(key(zone="a"), "1", hours))
+    close = [offer("o", str(round(float(hours.mean()) / 2 * 720 * 0.95, 2)))]
+    sure = [offer("o", str(round(float(hours.mean()) / 2 * 720 * 0.2, 2)))]
+    none = Limits()
+    [risky] = select(Desk(pools, NOW, "USD"), close).picks
+    assert risky.evaluation.saving > 0 > risky.evaluation.saving_low
+    assert not advised(risky, none)
+    assert advised(risky, Limits(loss_probability=0.9))
+    [safe] = select(Desk(pools, NOW, "USD"), sure).picks
+    assert safe.evaluation.saving_low > 0
+    assert advised(safe, none)
 
 
 def test_cash_goes_down_by_the_price_and_comes_back_by_month() -> None:
