@@ -141,7 +141,11 @@ def _decide(
     if not free:
         return DO_NOT_MOVE, "no policy", None
     if not known:
-        # Costed as if nothing was ever read: what does not even save then never does.
+        # Costed as if nothing was ever read: what does not even save then never does, and what only deletes
+        # asks no read.
+        gone = [one for one in lasting if all(step.to == DELETE for step in one.policy.steps)]
+        if gone and gone[0].saving >= LEAST_SAVING:
+            return MOVE, "saves", gone[0]
         if free[0].saving < LEAST_SAVING:
             return DO_NOT_MOVE, "dearer", free[0]
         return BLOCKED, "no reads known", free[0]

@@ -185,6 +185,8 @@ def test_deleting_needs_the_owners_word() -> None:
     assert told.best is not None
     assert told.best.policy == Policy((Step(30, DELETE),))
     assert told.best.saving == pytest.approx(1000 * 0.023 * 12)
+    blind = advise(old, state="noncurrent", hazard=None, terms=terms(), wishes=Wishes(delete_after=30))
+    assert (blind.verdict, blind.best and blind.best.policy) == (MOVE, told.best.policy)
 
 
 def test_classes_of_a_prefix_are_decided_together() -> None:
