@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import Page
 
@@ -19,8 +18,8 @@ from apps.recommendations.kinds import Sentence
 from apps.recommendations.models import RealisedSaving, Recommendation
 from apps.recommendations.services.decisions import recommendation_accept
 from apps.recommendations.services.inbox import publish
-from tests.e2e.conftest import SHOTS
-from tests.e2e.test_pages_in_a_browser import overflow
+from tests.e2e.test_pages_in_a_browser import LOOKS
+from tests.support.looks import look_at
 from tests.support.recommendations import finding, made_up_kind, registered
 
 pytestmark = pytest.mark.e2e
@@ -34,7 +33,7 @@ WINDOW: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def inbox(site: str) -> Iterator[None]:
     """A launch window, three alternatives for one pool, and one that was accepted a month ago."""
     organisation, now = Organisation.default(), timezone.now()
@@ -85,22 +84,12 @@ def inbox(site: str) -> Iterator[None]:
 
 
 def test_the_inbox_in_every_width_theme_and_language(visit: Visit, inbox: None) -> None:
-    SHOTS.mkdir(parents=True, exist_ok=True)
     one = Recommendation.objects.get(subject="c4").pk
-    for name, address in (("inbox", "/recommendations/"), ("recommendation", f"/recommendations/{one}/")):
-        for width in (1440, 390, 320):
-            for theme, language in (("light", "en"), ("dark", "zh-hans")):
-                page = visit(address, width=width, theme=theme, language=language)
-                assert page.locator("h1").inner_text().strip()
-                assert overflow(page) == 0, (name, width)
-                page.screenshot(path=SHOTS / f"{name}-{width}-{theme}-{language}.png", full_page=True)
-                found = Axe().run(page).response["violations"]
-                serious = [
-                    (v["id"], [node["html"][:160] for node in v["nodes"]][:3]) for v in found
-                    if v["impact"] in ("serious", "critical")
-                ]  # fmt: skip
-                assert serious == [], (name, width, theme)
-                page.context.close()
+    for looks, name, address in zip(
+        LOOKS, ("inbox", "recommendation"), ("/recommendations/", f"/recommendations/{one}/"), strict=True
+    ):
+        for width, theme, language in looks:
+            look_at(visit, address, name=name, width=width, theme=theme, language=language)
 
 
 def test_a_bulk_decision_without_scripts(visit: Visit, inbox: None) -> None:
