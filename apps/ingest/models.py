@@ -32,6 +32,7 @@ class FeedKind(models.TextChoices):
 
     SPOT_PRICES = "spot-prices", _("Spot prices")
     BILLS = "bills", _("Bills")
+    STORAGE = "storage", _("Storage")
     COMMITMENTS = "commitments", _("Own commitments")
     OFFERS = "offers", _("Commitments on offer")
 
@@ -42,9 +43,10 @@ class Feed(models.Model):
 
     `account` is the provider's account id (zone names belong to it), `credentials` names where the right to
     ask comes from (a role to assume or a profile), never a secret. Empty `instance_types` and `products` mean
-    all. Of bills: `regions` holds the bucket's region alone, `cost_explorer` asks for daily totals until the
-    first export arrives, at a price; `paid_requests` counts those calls. Of offers: `filters` are names and
-    lists of values of the provider's own question.
+    all. Of bills and storage: the files of a bucket under a prefix; `regions` holds the bucket's region
+    alone. Of bills: `cost_explorer` asks for daily totals until the first export arrives, at a price;
+    `paid_requests` counts those calls. Of offers: `filters` are names and lists of values of the provider's
+    own question.
     """
 
     organisation = models.ForeignKey(
@@ -81,8 +83,9 @@ class Feed(models.Model):
             models.CheckConstraint(condition=Q(state__in=FeedState.values), name="feed_state_known"),
             models.CheckConstraint(condition=Q(regions__len__gt=0), name="feed_has_regions"),
             models.CheckConstraint(
-                condition=(~Q(kind="bills") & Q(bucket="", prefix="", cost_explorer=False))
-                | (Q(kind="bills") & ~Q(bucket="")),
+                condition=(~Q(kind__in=["bills", "storage"]) & Q(bucket="", prefix="", cost_explorer=False))
+                | (Q(kind="bills") & ~Q(bucket=""))
+                | (Q(kind="storage", cost_explorer=False) & ~Q(bucket="")),
                 name="feed_kind_has_its_place",
             ),
         ]
@@ -106,6 +109,7 @@ class RunSubject(models.TextChoices):
 
     PRICES = "prices", _("Spot prices")
     BILLS = "bills", _("Bills")
+    STORAGE = "storage", _("Storage")
 
 
 class RunState(models.TextChoices):

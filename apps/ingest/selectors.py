@@ -116,9 +116,10 @@ def _loaded(row: LoadedRegion) -> Loaded:
     )
 
 
-def run_is_of_bills(run_id: int) -> bool:
-    """Whether a run brings in bills; else it brings in prices."""
-    return IngestRun.objects.filter(pk=run_id, subject=RunSubject.BILLS).exists()
+def run_subject(run_id: int) -> str:
+    """What a run brings in; prices for one that is not there."""
+    found = IngestRun.objects.filter(pk=run_id).values_list("subject", flat=True).first()
+    return found or RunSubject.PRICES
 
 
 def runs_visible(*, organisation: Organisation) -> QuerySet[IngestRun]:

@@ -9,8 +9,9 @@ from kombu.exceptions import OperationalError
 
 from apps.ingest import selectors, services
 from apps.ingest.bills.run import bill_run_execute
-from apps.ingest.models import Feed
+from apps.ingest.models import Feed, RunSubject
 from apps.ingest.services import collecting, live
+from apps.ingest.storage.run import storage_run_execute
 from finops.providers.base import TransientError
 
 log = structlog.get_logger(__name__)
@@ -19,8 +20,11 @@ log = structlog.get_logger(__name__)
 @shared_task(name="ingest.run_execute", acks_late=True)
 def ingest_run_execute(run_id: int) -> None:
     """Work off one waiting run; a second hand-out finds it begun and does nothing."""
-    if selectors.run_is_of_bills(run_id):
+    subject = selectors.run_subject(run_id)
+    if subject == RunSubject.BILLS:
         bill_run_execute(run_id=run_id)
+    elif subject == RunSubject.STORAGE:
+        storage_run_execute(run_id=run_id)
     else:
         services.ingest_run_execute(run_id=run_id)
 

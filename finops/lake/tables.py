@@ -15,6 +15,7 @@ from pyiceberg.types import DecimalType, IcebergType, LongType, NestedField, Str
 
 from finops.frames.focus import LINE_COLUMNS
 from finops.lake.bill_tables import BILL_DAILY, BILL_LINES, DAILY_COLUMNS, stored
+from finops.lake.storage_tables import OBJECT_COLUMNS, READ_COLUMNS, STORAGE_OBJECTS, STORAGE_READS
 
 # About 10 MB of 18-digit prices with their keys: small enough to prune, large enough to compress.
 ROW_GROUP_ROWS = 122_880
@@ -121,6 +122,18 @@ TABLES: dict[str, TableSpec] = {
             columns=stored(DAILY_COLUMNS),
             partition_by=("x_report", "x_month"),
             order_by=("x_day", "service_name", "sub_account_id"),
+        ),
+        TableSpec(
+            name=STORAGE_OBJECTS,
+            columns=OBJECT_COLUMNS,
+            partition_by=("bucket",),
+            order_by=("prefix", "key_id"),
+        ),
+        TableSpec(
+            name=STORAGE_READS,
+            columns=READ_COLUMNS,
+            partition_by=("bucket", "month"),
+            order_by=("day", "prefix", "key_id"),
         ),
     )
 }

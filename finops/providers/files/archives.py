@@ -155,6 +155,11 @@ class Walk:
         """Files found before any archive is opened."""
         return len(self._tops)
 
+    @property
+    def top(self) -> list[tuple[str, Path]]:
+        """(name to show, path) of those files, links among them."""
+        return list(self._tops)
+
     def entries(self) -> Iterator[Entry]:
         """Every file once; broken and unsafe ones with the reason."""
         for name, path in self._tops:

@@ -1,0 +1,219 @@
+"""A listing into one file of the lake per bucket, with what its rows came to.
+
+Rows that cannot be used are marked while the file is written and looked up by their number only where there
+are any: counting ten million records would hold the reader to one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+import duckdb
+import pyarrow as pa
+
+from apps.ingest.storage.sources import File, ListingSource, StorageOptions
+from finops.frames.spot import Rejection
+from finops.frames.storage import STATES
+from finops.lake import STORAGE_OBJECTS, Lake, LakeError
+from finops.lake.sql import quote
+from finops.providers.aws import storage_inventory
+from finops.providers.files.storage_files import Table, broken, csv_relation
+from finops.providers.storage import StorageFileError
+
+# A delete marker is a fact of its own; it holds no bytes and is in no band.
+DELETED = "deleted"
+_WRONG = "wrong"
+MOST_BUCKETS = 1_000
+_REASONS = {
+    "key": "no key",
+    "size": "not a whole number of bytes from 0",
+    "latest": "neither true nor false",
+    "modified": "not a time with Z or an offset",
+    "storage_class": "no storage class",
+    "bucket": "of another bucket than the listing's",
+}
+
+
+@dataclass
+class StagedListing:
+    """One bucket's objects in a file that is not part of the lake yet. `rows` = good + rejected."""
+
+    source: ListingSource
+    bucket: str
+    file: str
+    objects: int = 0
+    bytes: int = 0
+    deleted: int = 0
+    noncurrent: int = 0
+    rejections: list[Rejection] = field(default_factory=list)
+
+    @property
+    def good(self) -> int:
+        """Rows that count, delete markers among them."""
+        return self.objects + self.deleted
+
+    @property
+    def listed_at(self) -> datetime:
+        """When the bucket was listed."""
+        return self.source.listed_at
+
+    @property
+    def listed_on(self) -> date:
+        """The UTC date of the listing."""
+        return self.source.listed_at.date()
+
+    @property
+    def states(self) -> list[str]:
+        """Which kinds of bytes it lists."""
+        return storage_inventory.states_of(self.source.names)
+
+    @property
+    def relation(self) -> str:
+        """SQL of its objects."""
+        return objects_relation(f"read_parquet([{quote(self.file)}], hive_partitioning = false)")
+
+
+def objects_relation(relation: str) -> str:
+    """The rows of a relation of the lake's columns that hold bytes."""
+    states = ", ".join(quote(state) for state in STATES)
+    return f"(SELECT * FROM {relation} WHERE state IN ({states}))"
+
+
+@dataclass
+class ListingStager:
+    """Writes listings; `key_of` gives the lake's key of a bucket by its name."""
+
+    con: duckdb.DuckDBPyConnection
+    lake: Lake
+    options: StorageOptions
+    key_of: Callable[[str], str]
+    written: list[str] = field(default_factory=list)
+
+    def stage(self, source: ListingSource) -> list[StagedListing]:
+        """One file per bucket of the listing. Raises StorageFileError; nothing is left of it then."""
+        before = len(self.written)
+        try:
+            buckets = [source.bucket] if source.bucket else self._buckets(source)
+            return [self._one(source, bucket, alone=len(buckets) == 1) for bucket in buckets]
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            told = broken(error)
+            self._discard(before)
+            if told is None:
+                raise
+            raise StorageFileError(str(told)) from error
+        except LakeError as error:
+            # Packed data shows only while it is read that it is cut: while the lake's file is written.
+            told = broken(error.__cause__) if isinstance(error.__cause__, duckdb.Error) else None
+            self._discard(before)
+            if told is None or "gzip" not in str(told):
+                raise
+            raise StorageFileError(str(told)) from error
+        except StorageFileError:
+            self._discard(before)
+            raise
+
+    def _discard(self, before: int) -> None:
+        self.lake.discard_files(self.written[before:])
+        del self.written[before:]
+
+    def _buckets(self, source: ListingSource) -> list[str]:
+        column = f"r{storage_inventory.require(source.names)['bucket']}"
+        rows = self.con.execute(
+            f"SELECT DISTINCT coalesce({column}, '') AS b FROM {self._relation(source)} ORDER BY b"
+        ).fetchall()
+        names = [str(row[0]) for row in rows if row[0]]
+        if not names:
+            raise StorageFileError("no row names a bucket", field="Bucket")
+        if len(names) > MOST_BUCKETS:
+            raise StorageFileError(f"it lists more than {MOST_BUCKETS} buckets", field="Bucket")
+        return names
+
+    def _relation(self, source: ListingSource) -> str:
+        tables = [table for _, table in source.tables]
+        if not tables:
+            nothing = ", ".join(f"NULL::VARCHAR AS r{i}" for i in range(len(source.names)))
+            return f"(SELECT {nothing} WHERE false)"
+        if all(table.form == "csv" for table in tables):
+            return csv_relation([table.path for table in tables], len(source.names))
+        parts = " UNION ALL BY NAME ".join(
+            f"SELECT * FROM {table.relation(self.con, numbered=table.bill is not None)}" for table in tables
+        )
+        return f"({parts})"
+
+    def _objects(self, source: ListingSource, relation: str, bucket: str, *, also: str = "") -> str:
+        """The objects of a relation; `wrong` holds rows of another bucket too, where a manifest names one."""
+        columns = {ours: f"r{place}" for ours, place in storage_inventory.require(source.names).items()}
+        sql = storage_inventory.objects_sql(relation, columns, also=also)
+        if "bucket" not in columns:
+            return f"(SELECT * FROM ({sql}))"
+        if source.bucket:
+            other = f"CASE WHEN bucket_name != {quote(bucket)} THEN 'bucket' ELSE wrong END"
+            return f"(SELECT * REPLACE ({other} AS wrong) FROM ({sql}))"
+        return f"(SELECT * FROM ({sql}) WHERE bucket_name = {quote(bucket)})"
+
+    def _one(self, source: ListingSource, bucket: str, *, alone: bool) -> StagedListing:
+        key = self.key_of(bucket)
+        good = self._objects(source, self._relation(source), bucket)
+        rows = (
+            f"SELECT {quote(key)} AS bucket, key_id, prefix, "
+            "CASE WHEN wrong IS NULL THEN storage_class ELSE wrong END AS storage_class, tier, "
+            f"CASE WHEN wrong IS NOT NULL THEN '{_WRONG}' WHEN deleted THEN '{DELETED}' ELSE state END "
+            "AS state, "
+            f"coalesce(size, 0) AS size, modified FROM {good}"
+        )
+        [path] = self.lake.write_parts(self.con, STORAGE_OBJECTS, {(key,): rows})
+        self.written.append(path)
+        found = StagedListing(source, bucket, path)
+        counts = self.con.execute(
+            f"SELECT state, count(*), CAST(sum(size) AS BIGINT) FROM read_parquet([{quote(path)}], "
+            "hive_partitioning = false) GROUP BY state"
+        ).fetchall()
+        wrong = 0
+        for state, count, size in counts:
+            if state == _WRONG:
+                wrong = count
+            elif state == DELETED:
+                found.deleted = count
+            else:
+                found.objects += count
+                found.bytes += size
+                found.noncurrent += count if state == "noncurrent" else 0
+        if wrong:
+            found.rejections = self._rejections(source, bucket)
+            if not found.good:
+                first = found.rejections[0]
+                raise StorageFileError(
+                    f"{first.file}: no row can be used: {first.reason}", row=first.row, field=first.field
+                )
+            self._rewrite(found, key)
+        return found
+
+    def _rewrite(self, found: StagedListing, key: str) -> None:
+        """The file again without the rows that cannot be used."""
+        rows = (
+            f"SELECT * FROM read_parquet([{quote(found.file)}], hive_partitioning = false) "
+            f"WHERE state != '{_WRONG}'"
+        )
+        [path] = self.lake.write_parts(self.con, STORAGE_OBJECTS, {(key,): rows})
+        self.lake.discard_files([found.file])
+        self.written.remove(found.file)
+        self.written.append(path)
+        found.file = path
+
+    def _rejections(self, source: ListingSource, bucket: str) -> list[Rejection]:
+        columns = storage_inventory.require(source.names)
+        found = []
+        for file, table in source.tables:
+            objects = self._objects(source, table.relation(self.con), bucket, also=", rn")
+            rows = self.con.execute(
+                f"SELECT rn, wrong FROM {objects} WHERE wrong IS NOT NULL ORDER BY rn"
+            ).fetchall()
+            found += [_rejection(file, table, row, columns, wrong) for row, wrong in rows]
+        return found
+
+
+def _rejection(file: File, table: Table, row: int, columns: dict[str, int], wrong: str) -> Rejection:
+    field_name = table.names[columns[wrong]] if wrong in columns else wrong
+    return Rejection(file.name, row, field_name, _REASONS[wrong])

@@ -1,0 +1,59 @@
+"""Pieces of DuckDB SQL over text columns: keys, prefixes, days, whole numbers."""
+
+from __future__ import annotations
+
+# A key may be encoded twice by a log and once more by who wrote the file.
+_DECODINGS = 3
+
+
+def key_text(column: str) -> str:
+    """The key, decoded as often as something is encoded in it."""
+    decoded = column
+    for _ in range(_DECODINGS):
+        decoded = f"coalesce(try(url_decode({decoded})), {decoded})"
+    plus = f"replace({column}, '+', ' ')"
+    return (
+        f"CASE WHEN contains({column}, '%') OR contains({column}, '+') "
+        f"THEN {decoded.replace(column, plus)} ELSE {column} END"
+    )
+
+
+def key_id(column: str) -> str:
+    """The number that stands for a key, of the whole BIGINT range."""
+    return f"CAST(CAST(md5_number_lower({key_text(column)}) AS HUGEINT) - 9223372036854775808 AS BIGINT)"
+
+
+def prefix_of(column: str) -> str:
+    """The first level of a key with its slash, "" for a key without one."""
+    key = key_text(column)
+    return (
+        f"CASE WHEN contains({column}, '/') OR contains({column}, '%2') "
+        f"THEN regexp_extract({key}, '^[^/]*/') ELSE '' END"
+    )
+
+
+def whole_number(column: str) -> str:
+    """A count from 0 on as BIGINT, null for anything else: a cast alone would round 1.5."""
+    return f"CASE WHEN regexp_full_match({column}, '[0-9]{{1,18}}') THEN CAST({column} AS BIGINT) END"
+
+
+def day_of(column: str) -> str:
+    """The UTC date of a day or of an instant with Z or an offset; null for anything else.
+
+    Ten million instants cost a second less when those in UTC are cut instead of parsed; what is cut off is
+    looked at by its form.
+    """
+    return (
+        f"CASE WHEN length({column}) = 10 THEN try_cast(nullif({column}, '') AS DATE) "
+        f"WHEN {column}[-1] = 'Z' AND {column}[11] IN ('T', ' ') AND {column}[14] = ':' "
+        f"AND {column}[12:13] < '25' THEN try_cast(left({column}, 10) AS DATE) "
+        f"ELSE CAST(timezone('UTC', {instant_of(column)}) AS DATE) END"
+    )
+
+
+def instant_of(column: str) -> str:
+    """An instant with Z or an offset; null without one: a naive time is nobody's."""
+    return (
+        f"CASE WHEN regexp_matches({column}, '(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$') AND length({column}) > 10 "
+        f"THEN try_cast(nullif({column}, '') AS TIMESTAMPTZ) END"
+    )
