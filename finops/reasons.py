@@ -56,6 +56,10 @@ SENTENCES = (
     gettext_noop("what is left of the term is not told"),
     gettext_noop("not after it was seen"),
     gettext_noop("offer is empty"),
+    gettext_noop(
+        "one total was given and %(n)s deliveries were found (%(found)s): name the month of each total, "
+        "2018-10:USD=123.45, or import them one at a time"
+    ),
     gettext_noop("neither second-hand nor new: %(text)s"),
     gettext_noop("neither one year nor three: %(text)s"),
     gettext_noop("neither one year nor three"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -41,3 +42,28 @@ def deliveries_expected(row: ExpectedTotal) -> QuerySet[Delivery]:
         billing_period=row.billing_period,
         state=DeliveryState.CURRENT,
     ).select_related("report", "report__organisation")
+
+
+def expected_document(row: ExpectedTotal) -> dict[str, Any]:
+    """A total as JSON values, with the current deliveries that it speaks of; `difference` is billed less
+    expected in its currency, null where that is not known.
+    """
+    return {
+        "id": row.pk,
+        "billing_period": f"{row.billing_period:%Y-%m}",
+        "payer": row.payer,
+        "report": row.report,
+        "currency": row.currency,
+        "total": f"{row.total:f}",
+        "source": row.source,
+        "set_at": row.set_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        "deliveries": [
+            {
+                "id": one.pk,
+                "report": one.report.name,
+                "reconciled": one.reconciled,
+                "difference": (one.difference or {}).get(row.currency),
+            }
+            for one in deliveries_expected(row).order_by("pk")
+        ],
+    }

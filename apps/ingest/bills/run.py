@@ -28,6 +28,7 @@ from apps.ingest.bills import swap
 from apps.ingest.bills.apart import same_lines_refuse, side_by_side
 from apps.ingest.bills.gather import Bundle, gather
 from apps.ingest.bills.kinds import AUTO
+from apps.ingest.bills.own_totals import unclear
 from apps.ingest.bills.stage import Stager, delivery_id_reserve, hashes_of, report_of
 from apps.ingest.bills.staged import BillRefusedError, Identity, Staged, discard
 from apps.ingest.bills.whole import doubts, parts_missing, rows_refuse
@@ -47,7 +48,8 @@ REJECTIONS_PER_INSERT = 2_000
 
 @dataclass(frozen=True)
 class BillOptions:
-    """What the files do not say. `expected` is {currency: total of the invoice}; `delivered_at` orders.
+    """What the files do not say. `expected` is {currency: total of the invoice}, with the month
+    before the currency ("2018-10:USD") where there are several; `delivered_at` orders.
 
     `whole`: the files are all of the delivery, whatever their names say. `dates`: how dates with slashes are
     read (day-first, month-first), "" by what the file shows.
@@ -254,6 +256,8 @@ class _Work:
     def _clear(self, stager: Stager, staged: list[Staged]) -> list[Staged]:
         """Without those of which nothing says which one counts."""
         refused = side_by_side(staged)
+        if told := unclear(self.options.expected, [one.identity.period for one in staged]):
+            refused = [(one, told) for one in staged]
         for reason in dict.fromkeys(reason for _, reason in refused):
             self._refuse(BillRefusedError(reason), self.run.source)
         for one, _reason in refused:

@@ -21,6 +21,7 @@ from pyiceberg.expressions import BooleanExpression
 from apps.billing.models import BillReport, Delivery, DeliveryPart, DeliveryState
 from apps.billing.selectors.expected import expected_of
 from apps.ingest.bills.kinds import BY_NAME, GIVE_WAY
+from apps.ingest.bills.own_totals import of_month
 from apps.ingest.bills.staged import Staged
 from apps.ingest.bills.totals import Totals, as_text, checks, ends_early, final_of, totals_of
 from finops.engine.reconciliation import reconcile
@@ -103,7 +104,7 @@ def commit(con: duckdb.DuckDBPyConnection, lake: Lake, decided: Sequence[Decided
     replaced = Delivery.objects.filter(pk__in=[pk for d in current for pk in d.replaced])
     gone += [_partition(old.report_id, f"{old.billing_period:%Y-%m}") for old in replaced]
     delete = any_of(*gone)
-    daily = [d.staged.daily or _write_daily(con, lake, d.staged) for d in current]
+    daily = [_write_daily(con, lake, d.staged) for d in current]
     lines = [file for d in current for file in d.staged.lake_files]
     try:
         return {
@@ -155,7 +156,8 @@ def record(
 def _store(one: Decided, *, run_id: int, expected: dict[str, Decimal] | None) -> Delivery:
     staged, totals = one.staged, one.totals
     report = BillReport.objects.select_related("organisation").get(pk=staged.report)
-    expected = expected or expected_of(report, staged.identity.period)
+    given = of_month(expected or {}, staged.identity.period)
+    expected = given or expected_of(report, staged.identity.period)
     billed = {currency: sums["billed"] for currency, sums in totals.by_currency.items()}
     reconciled, difference = reconcile(billed, expected)
     notes = [note for part in staged.parts for note in part.notes] + totals.notes

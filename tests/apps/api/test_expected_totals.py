@@ -117,6 +117,29 @@ def test_the_total_of_a_report_wins_over_that_of_its_payer(lake_folder: Path, tm
     assert (told["read"], told["stored"], told["compared"], told["reconciled"]) == (4, 4, 1, 1)
     assert _told() == ({"USD": "5.0"}, True, {"USD": "0"})
     assert ExpectedTotal.objects.filter(source="totals.csv").count() == 4
+    of_the_month = _listed("--billing-period", "2026-03")
+    assert [(one["payer"], one["report"], one["total"]) for one in of_the_month] == [
+        ("1", "", "1"), ("999", "", "9"), ("999", "mine", "5.0"),
+    ]  # fmt: skip
+    assert [len(one["deliveries"]) for one in of_the_month] == [0, 1, 1]
+    assert of_the_month[2]["deliveries"][0] == {
+        "id": Delivery.objects.get().pk, "report": "mine", "reconciled": True, "difference": "0",
+    }  # fmt: skip
+    assert len(_listed()) == 4
+    assert _listed("--at", "2020-01-01T00:00:00Z") == []
+
+
+def _listed(*words: str) -> list[dict[str, Any]]:
+    out = StringIO()
+    call_command("expected_totals", *words, "--json", stdout=out)
+    return json.loads(out.getvalue())["expected_totals"]  # type: ignore[no-any-return]
+
+
+def test_a_month_that_is_none_is_wrong_usage(db: None) -> None:
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("expected_totals", "--billing-period", "March", "--json", stdout=out, stderr=StringIO())
+    assert (ended.value.code, json.loads(out.getvalue())["error"]["field"]) == (2, "billing-period")
 
 
 def test_currencies_are_compared_apart(lake_folder: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from finops.providers.bills import DATES
 from finops.verbs import JsonCommand
 
 EXIT_REFUSED = 3
-_TOTAL = re.compile(r"([A-Z]{3})=(-?[0-9]+(?:\.[0-9]+)?)")
+_TOTAL = re.compile(r"((?:[0-9]{4}-(?:0[1-9]|1[0-2]):)?[A-Z]{3})=(-?[0-9]+(?:\.[0-9]+)?)")
 
 
 class Command(JsonCommand):
@@ -44,8 +44,8 @@ class Command(JsonCommand):
             "--expected-total",
             action="append",
             default=[],
-            metavar="USD=123.45",
-            help=_("total of the invoice, once per currency"),
+            metavar="[2018-10:]USD=123.45",
+            help=_("total of the invoice, once per currency; with the month where there are several"),
         )
         parser.add_argument(
             "--expected",
@@ -73,18 +73,23 @@ class Command(JsonCommand):
         if options["expected"]:
             # Its refusal ends the command before a bill is touched.
             call_command("import_expected_totals", options["expected"], stdout=self.stderr)
+        totals, together = _totals(options["expected_total"]), _together(options["paths"])
+        if len(together) > 1 and any(":" not in key for key in totals):
+            raise CommandError(
+                "several paths: name the month of each total, 2018-10:USD=123.45", returncode=2
+            )
         runs = [
             bill_import(
                 paths=paths,
                 kind=options["kind"],
                 report=options["report"],
                 delivered_at=_moment(options["delivered_at"]),
-                expected=_totals(options["expected_total"]),
+                expected=totals,
                 whole=options["whole"],
                 dates=options["dates"],
                 listener=self._show(paths[0]),
             )
-            for paths in _together(options["paths"])
+            for paths in together
         ]
         if any(run.state == RunState.FINISHED for run in runs):
             spend_sums_make()

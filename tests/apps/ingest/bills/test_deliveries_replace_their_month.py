@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from apps.billing.models import Delivery
 from apps.billing.selectors.deliveries import delivery_before, delivery_changes
@@ -270,6 +272,42 @@ def test_expected_totals_decide_whether_it_reconciles(tmp_path: Path) -> None:
     [bad] = Delivery.objects.filter(run_id=run.pk)
     assert (bad.reconciled, bad.difference) == (False, {"USD": "-0.01"})
     assert bad.expected == {"USD": "15.31"}
+
+
+def test_a_total_is_of_one_delivery_or_names_its_month(tmp_path: Path) -> None:
+    for name, text in (("march.csv", FIRST), ("april.csv", APRIL)):
+        (tmp_path / name).write_text(text)
+    both = [tmp_path / "march.csv", tmp_path / "april.csv"]
+    run = bill_import(paths=both, expected={"USD": Decimal("17.50")})
+    assert run.state == "refused"
+    assert run.error.startswith("one total was given and 2 deliveries were found (2026-03, 2026-04)")
+    assert not Delivery.objects.exists()
+    given = {"2026-03:USD": Decimal("17.50"), "2026-04:USD": Decimal("4.00")}
+    run = bill_import(paths=both, expected=given)
+    found = {f"{d.billing_period:%Y-%m}": d for d in Delivery.objects.filter(run_id=run.pk)}
+    assert {month: (d.reconciled, d.expected, d.difference) for month, d in found.items()} == {
+        "2026-03": (True, {"USD": "17.5"}, {"USD": "0"}),
+        "2026-04": (False, {"USD": "4"}, {"USD": "-1"}),
+    }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--expected-total", "USD=1", "a/x.csv", "b/x.csv"),
+        ("--expected-total", "2026-13:USD=1", "a/x.csv"),
+        ("--expected-total", "2026-03:USD=1", "--expected-total", "2026-03:USD=2", "a/x.csv"),
+    ],
+)
+def test_totals_that_cannot_be_told_apart_are_wrong_usage(tmp_path: Path, words: tuple[str, ...]) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.csv").write_text(FIRST)
+    given = [str(tmp_path / word) if word.endswith(".csv") else word for word in words]
+    with pytest.raises(CommandError) as told:
+        call_command("import_bill", *given)
+    assert told.value.returncode == 2
+    assert not IngestRun.objects.exists()
 
 
 def test_a_header_that_is_no_bill_names_the_nearest_and_what_it_lacks(tmp_path: Path) -> None:
