@@ -38,6 +38,18 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 300.0,
         "options": {"expires": 290},
     },
+    # Nothing approved and nothing late costs three queries.
+    "every-five-minutes-write-approved-lifecycle-rules": {
+        "task": "recommendations.lifecycle_tick",
+        "schedule": 300.0,
+        "options": {"expires": 290},
+    },
+    # Listings arrive once a day at most; a turn that finds nothing new costs some small questions.
+    "every-half-hour-say-what-to-move": {
+        "task": "recommendations.storage_publish",
+        "schedule": 1800.0,
+        "options": {"expires": 1790},
+    },
     "every-half-hour-compute-realised-savings": {
         "task": "recommendations.realised",
         "schedule": 1800.0,

@@ -17,6 +17,7 @@ from apps.recommendations.services.purchase_clock import purchases_tick
 from apps.recommendations.services.purchasing import purchase_run
 from apps.recommendations.services.realised import realised_all
 from apps.recommendations.services.retention import advice_forget
+from apps.recommendations.services.storage_applying import change_run, changes_tick
 from apps.recommendations.services.storage_rows import storage_rows_all
 from finops.providers.base import TransientError
 
@@ -96,6 +97,34 @@ def recommendations_purchases_tick() -> None:
     changed = purchases_tick(now=timezone.now())
     if changed:
         log.info("purchases_ticked", changed=changed)
+
+
+@shared_task(name="recommendations.lifecycle_run")
+def recommendations_lifecycle_run(change_id: int) -> None:
+    """Write one approved change of lifecycle rules; a second hand-out finds it taken and does nothing."""
+    try:
+        state = change_run(change_id=change_id, now=timezone.now())
+    except TransientError as error:
+        # It is approved still: the clock tries again.
+        log.warning("lifecycle_waits", change=change_id, error=str(error))
+        return
+    log.info("lifecycle_ran", change=change_id, state=state)
+
+
+def recommendations_lifecycle_hand_out(change_id: int) -> None:
+    """Give an approved change to a worker; with the broker out of reach the clock finds it."""
+    try:
+        recommendations_lifecycle_run.delay(change_id)
+    except OperationalError as error:
+        log.warning("lifecycle_not_handed_out", change=change_id, error=str(error))
+
+
+@shared_task(name="recommendations.lifecycle_tick")
+def recommendations_lifecycle_tick() -> None:
+    """Write what is approved and due, end what is late."""
+    changed = changes_tick(now=timezone.now())
+    if changed:
+        log.info("lifecycle_ticked", changed=changed)
 
 
 @shared_task(name="recommendations.storage_publish")

@@ -172,6 +172,10 @@ SPECTACULAR_SETTINGS = {
 PURCHASE_SECOND_APPROVAL_ABOVE = env.str("PURCHASE_SECOND_APPROVAL_ABOVE", default="1000 USD")
 # Days after which a purchase that was not carried out no longer may be.
 PURCHASE_VALID_DAYS = env.int("PURCHASE_VALID_DAYS", default=7)
+# Days after which a change of lifecycle rules that nobody approved or wrote no longer may be.
+STORAGE_CHANGE_VALID_DAYS = env.int("STORAGE_CHANGE_VALID_DAYS", default=7)
+# Days between the last approval of a lifecycle rule that deletes and its writing.
+STORAGE_DELETE_DELAY_DAYS = env.int("STORAGE_DELETE_DELAY_DAYS", default=7)
 # Days before the end of a commitment at which an alert is raised.
 COMMITMENT_ALERT_DAYS = [int(days) for days in env.list("COMMITMENT_ALERT_DAYS", default=["90", "30", "7"])]
 # Days that given advice is kept as evidence; 0 keeps it for ever.

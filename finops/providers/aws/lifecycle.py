@@ -28,6 +28,8 @@ from finops.providers.base import PermanentError
 
 NO_RULES = "NoSuchLifecycleConfiguration"
 SMALLEST = "TransitionDefaultMinimumObjectSize"
+# What a configuration has that says nothing of it.
+DEFAULT_SMALLEST = "all_storage_classes_128K"
 GET, PUT, LIST = "s3:GetLifecycleConfiguration", "s3:PutLifecycleConfiguration", "s3:ListBucket"
 # A write is read back so often, with so many seconds between, until it shows.
 LOOKS, BETWEEN = 6, 5.0
