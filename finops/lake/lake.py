@@ -48,6 +48,7 @@ from finops.lake.filters import all_of, equals
 from finops.lake.parquet import write_batches
 from finops.lake.sql import name, quote, row_filter_sql
 from finops.lake.tables import TABLES, TableSpec
+from finops.lake.transactions import SteadyTransaction
 
 # It says at every table which FileIO it took.
 logging.getLogger("pyiceberg.io").setLevel(logging.WARNING)
@@ -343,7 +344,7 @@ class Lake:
                 with warnings.catch_warnings():
                     # deleting from an empty partition is no mistake here
                     warnings.filterwarnings("ignore", message="Delete operation did not match any records")
-                    with loaded.transaction() as transaction:
+                    with SteadyTransaction(loaded) as transaction:
                         change(transaction)
             except OSError as error:
                 raise unwritten(error, self.warehouse) from error
