@@ -31,6 +31,7 @@ from apps.api.views import (
     recommendations,
     saved,
     spend,
+    storage,
     workloads,
 )
 
@@ -165,6 +166,19 @@ commitments_urls = [
     path("commitments/demand", commitments.Demand.as_view(), name="commitment-demand"),
     path("commitments/import", commitments.ImportCommitments.as_view(), name="commitments-import"),
 ]
+storage_urls = [
+    path("storage/advice", storage.StorageAdvice.as_view(), name="storage-advice"),
+    path("storage/checkpoints", storage.CheckpointCost.as_view(), name="storage-checkpoints"),
+    path("storage/words", storage.StorageMarks.as_view(), name="storage-words"),
+    path("storage/words/<id:mark_id>", storage.StorageMarkView.as_view(), name="storage-word"),
+    path("storage/changes", storage.LifecycleChanges.as_view(), name="storage-changes"),
+    path("storage/changes/<id:change_id>", storage.LifecycleChangeView.as_view(), name="storage-change"),
+    path("storage/changes/<id:change_id>/approve", storage.ApproveChange.as_view(), name="change-approve"),
+    path("storage/changes/<id:change_id>/dry-run", storage.TryChange.as_view(), name="change-dry-run"),
+    path("storage/changes/<id:change_id>/cancel", storage.CancelChange.as_view(), name="change-cancel"),
+    path("storage/changes/<id:change_id>/revert", storage.RevertChange.as_view(), name="change-revert"),
+    path("storage/accounts", storage.StorageAccounts.as_view(), name="storage-accounts"),
+]
 purchases_urls = [
     path("purchases", purchases.Purchases.as_view(), name="purchases"),
     path("purchases/<id:purchase_id>", purchases.OnePurchase.as_view(), name="purchase"),
@@ -194,6 +208,7 @@ urlpatterns: list[URLPattern] = [
     *commitments_urls,
     *deals_urls,
     *purchases_urls,
+    *storage_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^[\s\S]*$", csrf_exempt(login_not_required(missing)), name="missing"),

@@ -23,7 +23,8 @@ from finops.frames.storage import GIB, KIB
 from finops.frames.storage_terms import StorageTerms
 
 HOURS = 24
-MAX_MONTHS, MAX_CHECKPOINTS = 120, 100_000
+MAX_MONTHS, MAX_CHECKPOINTS = 120, 10_000
+MAX_GIB, MAX_OBJECTS, MAX_HOURS = 1e9, 10**10, 87_660.0
 # Months in whose steps the keep time of a claim is looked for.
 STEP_MONTHS = 0.05
 
@@ -38,8 +39,8 @@ class Kept:
     read_chance: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.gib > 0 and self.objects >= 1):
-            raise StorageError("gib", "a checkpoint holds something")
+        if not (0 < self.gib <= MAX_GIB and 1 <= self.objects <= MAX_OBJECTS):
+            raise StorageError("gib", "a checkpoint holds something, and less than all there is")
         if not 0 < self.days <= MAX_MONTHS * MONTH_DAYS + 1:
             raise StorageError("keep", f"kept for more than 0 and at most {MAX_MONTHS} months")
         if not 0 <= self.read_chance <= 1:
@@ -146,11 +147,13 @@ class Run:
     read_chance: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.every_hours <= self.hours:
-            raise StorageError("every_hours", "the first checkpoint comes within the run")
+        if not 0 < self.every_hours <= self.hours <= MAX_HOURS:
+            raise StorageError(
+                "every_hours", "the first checkpoint comes within the run, a run within 10 years"
+            )
         if self.count > MAX_CHECKPOINTS:
             raise StorageError("every_hours", f"more than {MAX_CHECKPOINTS} checkpoints in a run")
-        if self.keep_last < 1 or self.keep_days <= 0:
+        if self.keep_last < 1 or not self.keep_days > 0:
             raise StorageError("keep", "at least the last checkpoint is kept, and after the run")
 
     @property
