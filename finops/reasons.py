@@ -56,6 +56,7 @@ SENTENCES = (
     gettext_noop("what is left of the term is not told"),
     gettext_noop("not after it was seen"),
     gettext_noop("offer is empty"),
+    gettext_noop("the lines add up to more than %(most)s: that cannot be added up to the cent"),
     gettext_noop(
         "one total was given and %(n)s deliveries were found (%(found)s): name the month of each total, "
         "2018-10:USD=123.45, or import them one at a time"

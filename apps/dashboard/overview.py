@@ -162,7 +162,7 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
         savings=(
             savings_of_team(organisation, window, asked.team, now=now)
             if asked.team
-            else savings_rates(organisation, window)
+            else savings_rates(organisation, window, now=now)
         ).get(found.currency),
         anomalies=list(in_month[:ANOMALIES_SHOWN]),
         anomalies_waiting=in_month.count(),

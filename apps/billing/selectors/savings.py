@@ -21,6 +21,8 @@ PARTS = (ON_DEMAND, COMMITTED, SPOT, UNUSED, OTHER)
 COMPUTE = "Compute"
 # FOCUS: what Spot is priced by.
 SPOT_PRICING = "Dynamic"
+# Lines of one usage type are priced alike.
+FINE = ("pricing_category", "usage_type", "service", "charge_category")
 
 
 @dataclass(frozen=True)
@@ -103,18 +105,24 @@ def _part(pricing: str | None, status: str | None, charge: str | None, commitmen
 
 
 def savings_rates(
-    organisation: Organisation | None, window: Window, *, snapshots: Mapping[str, int] | None = None
+    organisation: Organisation | None,
+    window: Window,
+    *,
+    now: datetime,
+    snapshots: Mapping[str, int] | None = None,
 ) -> dict[str, SavingsRate]:
-    """By currency. Read from the lines: a daily sum does not tell which of its lines had a list cost.
+    """By currency, from the ready sums by usage type; from the lines where one of them has a list cost on a
+    part of its lines only, because a sum does not tell on which.
 
     Older AWS exports write a public price of 0 for Spot that was paid for: that is no list price.
     """
     found = dict(facts.current_snapshots() if snapshots is None else snapshots)
+    rates = _rates(organisation, window, FINE, (), now, found)
+    if not any(rate.partial for rate in rates.values()):
+        return rates
     reports = sorted(
         str(pk) for pk in reports_visible(organisation=organisation).values_list("pk", flat=True)
     )
-    if BILL_LINES not in found or not reports:
-        return {}
 
     def read() -> dict[str, list[list[str]]]:
         return {"rows": _sums(window, found, reports)}
@@ -129,18 +137,28 @@ def savings_rates(
 def savings_of_team(
     organisation: Organisation | None, window: Window, team: str, *, now: datetime
 ) -> dict[str, SavingsRate]:
-    """By currency, of a team's share of the bill: no rate while a line of it has no list cost."""
+    """By currency, of a team's share of the bill: no rate while some of it has a list cost in part only."""
+    found = dict(facts.current_snapshots())
+    return _rates(organisation, window, FINE, ((TEAM, team),), now, found)
+
+
+def _rates(
+    organisation: Organisation | None,
+    window: Window,
+    by: tuple[str, ...],
+    where: tuple[tuple[str, str], ...],
+    now: datetime,
+    snapshots: Mapping[str, int],
+) -> dict[str, SavingsRate]:
+    """By currency, from sums by `by`, the pricing category first; `partial` where a sum is of lines with and
+    without a list cost.
+    """
     listed, effective = (
         spend(
-            SpendQuestion(
-                start=window.start,
-                end=window.end,
-                by=("pricing_category",),
-                basis=basis,
-                where=((TEAM, team),),
-            ),
+            SpendQuestion(start=window.start, end=window.end, by=by, basis=basis, where=where),
             organisation=organisation,
             now=now,
+            snapshots=snapshots,
             with_unallocated=False,
         )
         for basis in ("list", "amortised")
@@ -149,13 +167,18 @@ def savings_of_team(
     found: dict[str, SavingsRate] = {}
     for row in listed.rows:
         amount, cost = row.cost or ZERO, paid.get((row.currency, row.values), ZERO)
-        unpriced = row.values == (SPOT_PRICING,) and not amount and cost > 0
+        unpriced = row.values[0] == SPOT_PRICING and not amount and cost > 0
         without = row.lines if unpriced else row.lines_without_cost
-        so_far = found.get(row.currency, SavingsRate(row.currency, ZERO, ZERO, 0, 0, partial=True))
+        so_far = found.get(row.currency, SavingsRate(row.currency, ZERO, ZERO, 0, 0))
+        counted = without < row.lines
         found[row.currency] = SavingsRate(
-            row.currency, EXACT.add(so_far.list_cost, amount), EXACT.add(so_far.effective, cost),
-            so_far.lines + row.lines - without, so_far.without + without, partial=True,
-        )  # fmt: skip
+            row.currency,
+            EXACT.add(so_far.list_cost, amount) if counted else so_far.list_cost,
+            EXACT.add(so_far.effective, cost) if counted else so_far.effective,
+            so_far.lines + row.lines - without,
+            so_far.without + without,
+            partial=so_far.partial or 0 < without < row.lines,
+        )
     return found
 
 

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
@@ -102,7 +103,12 @@ def spend(
     if raw is not None:
         rows = [_row_of(values) for values in raw["rows"]]
     else:
-        raw = reading.document()
+        try:
+            raw = reading.document()
+        except duckdb.OutOfRangeException as error:
+            # DuckDB adds 18 decimals in 128 bits.
+            told = _("The amounts add up to more than %(most)s: ask for fewer days or a part of the bill.")
+            raise SpendRefusedError("to", told % {"most": "170,141,183,460,469,231,731"}) from error
         rows = raw["rows"]
         if key and len(rows) <= KEPT_ROWS:
             keep(key, {**raw, "rows": [row_texts(values) for values in raw["rows"]]})

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import structlog
 from django.conf import settings
 from django.db.models import Q
@@ -44,6 +45,8 @@ from finops.verbs import database_lost
 log = structlog.get_logger(__name__)
 Listener = Callable[[Progress], None]
 REJECTIONS_PER_INSERT = 2_000
+# DuckDB adds 18 decimals in 128 bits.
+TOO_LARGE = "the lines add up to more than 170,141,183,460,469,231,731: that cannot be added up to the cent"
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,10 @@ class _Work:
                 self._swap(stager, staged)
         except UnreadableError as error:
             self._refuse(BillRefusedError(str(error)), self.run.source)
+            self._end_refused()
+        except duckdb.OutOfRangeException:
+            discard(stager.written)
+            self._refuse(BillRefusedError(TOO_LARGE), self.run.source)
             self._end_refused()
         except BaseException:
             discard(stager.written)

@@ -11,6 +11,7 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation, Team
+from apps.billing.selectors import savings
 from apps.billing.selectors.savings import paid_with, savings_of_team, savings_rates
 from apps.billing.services.allocation import RuleFields, rule_save
 from finops.engine.spend import Window
@@ -62,7 +63,7 @@ def test_compute_is_split_by_what_it_was_paid_with(organisation: Organisation) -
 
 @pytest.mark.usefixtures("_bill")
 def test_the_savings_rate_counts_lines_with_a_list_cost_only(organisation: Organisation) -> None:
-    found = savings_rates(organisation, MONTH)
+    found = savings_rates(organisation, MONTH, now=NOW)
     assert sorted(found) == ["EUR", "USD"]
     dollars = found["USD"]
     assert (dollars.list_cost, dollars.effective) == (Decimal(90), Decimal(66))
@@ -76,21 +77,49 @@ def test_bills_that_name_no_compute_are_split_whole(organisation: Organisation, 
     put_bill([row("100", None, service_category="Storage")], period=MAY)
     found = paid_with(organisation, MONTH, "USD", now=NOW)
     assert (found.parts, found.compute) == ({"on_demand": Decimal(100)}, False)
-    assert savings_rates(organisation, MONTH)["USD"].percent is None
+    assert savings_rates(organisation, MONTH, now=NOW)["USD"].percent is None
 
 
 def test_without_bills_there_is_nothing_to_split(organisation: Organisation, empty_lake: Path) -> None:
     assert paid_with(organisation, MONTH, "USD", now=NOW).share("spot") is None
-    assert savings_rates(organisation, MONTH) == {}
+    assert savings_rates(organisation, MONTH, now=NOW) == {}
 
 
 def test_a_public_price_of_nothing_for_spot_is_no_list_price(
     organisation: Organisation, empty_lake: Path
 ) -> None:
     put_bill([row("40", "50"), row("9", "0", pricing_category="Dynamic")], period=MAY)
-    found = savings_rates(organisation, MONTH)["USD"]
+    found = savings_rates(organisation, MONTH, now=NOW)["USD"]
     assert (found.list_cost, found.effective, found.lines, found.without) == (50, 40, 1, 1)
     assert found.percent == 20
+
+
+def test_sums_answer_and_lines_only_where_a_sum_is_of_both_kinds(
+    organisation: Organisation, empty_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    of_lines = savings._sums
+    def noted(*given: Any) -> Any:
+        read.append(given)
+        return of_lines(*given)
+
+    monkeypatch.setattr(savings, "_sums", noted)
+    put_bill([row("40", "50"), row("9", None, x_usage_type="other")], period=MAY)
+    found = savings_rates(organisation, MONTH, now=NOW)["USD"]
+    assert (found.list_cost, found.effective, found.lines, found.without, found.partial) == (
+        50,
+        40,
+        1,
+        1,
+        False,
+    )
+    assert (found.percent, read) == (20, [])
+    # June: one usage type with and without a list cost; its sum does not tell what the first one cost.
+    june = date(2026, 6, 1)
+    put_bill([row("30", "50", x_day=june), row("9", None, x_day=june)], period=june)
+    found = savings_rates(organisation, Window(june, date(2026, 7, 1)), now=NOW)["USD"]
+    assert (found.list_cost, found.effective, found.lines, found.without, found.percent) == (50, 30, 1, 1, 40)
+    assert len(read) == 1
 
 
 def test_a_team_has_a_rate_when_all_its_lines_have_a_list_price(

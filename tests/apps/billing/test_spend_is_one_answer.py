@@ -279,3 +279,12 @@ def test_the_second_answer_comes_from_the_cache_until_the_bill_changes(
     monkeypatch.undo()
     put_bill([line("2")], period=APRIL)
     assert ask("2026-04-01", by="service").total == 3
+
+
+def test_more_than_can_be_added_up_is_refused_with_the_way_out(empty_lake: Path) -> None:
+    put_bill([line("90000000000000000000", x_day=date(2026, 5, n)) for n in (1, 2)], period=MAY)
+    assert ask(end="2026-05-02").total == Decimal("90000000000000000000")
+    with pytest.raises(SpendRefusedError) as told:
+        ask()
+    assert told.value.field == "to"
+    assert "170,141,183,460,469,231,731: ask for fewer days" in told.value.message

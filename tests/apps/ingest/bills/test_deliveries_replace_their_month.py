@@ -310,6 +310,16 @@ def test_totals_that_cannot_be_told_apart_are_wrong_usage(tmp_path: Path, words:
     assert not IngestRun.objects.exists()
 
 
+def test_lines_beyond_what_can_be_added_are_refused_and_the_old_delivery_stays(tmp_path: Path) -> None:
+    _load(tmp_path, "assembly-a", FIRST, EARLY)
+    huge = "90000000000000000000"
+    run = _load(tmp_path, "assembly-b", _rows(("L1", "i-a", huge), ("L2", "i-b", huge)), LATE)
+    assert run.state == "refused"
+    assert run.error.startswith("the lines add up to more than 170,141,183,460,469,231,731")
+    assert sum(_by_resource().values()) == Decimal("17.50")
+    assert Delivery.objects.get().state == "current"
+
+
 def test_a_header_that_is_no_bill_names_the_nearest_and_what_it_lacks(tmp_path: Path) -> None:
     run = import_text(tmp_path / "tiny.csv", "id,cost\nA,1.25\n")
     assert run.state == "refused"
