@@ -37,7 +37,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 REQUIRED = ("key", "size", "storage_class")
 FORMATS = ("CSV", "Parquet", "ORC")
 # Tiers as the inventory writes them -> as `data/storage_tiers.csv` has them.
-_TIERS = {"ARCHIVE_INSTANT_ACCESS": "ARCHIVE_INSTANT", "ARCHIVE_ACCESS": "ARCHIVE"}
+_TIERS = {
+    "ARCHIVE_INSTANT_ACCESS": "ARCHIVE_INSTANT",
+    "ARCHIVE": "ARCHIVE_ACCESS",
+    "DEEP_ARCHIVE": "DEEP_ARCHIVE_ACCESS",
+}
 
 
 @dataclass(frozen=True)
