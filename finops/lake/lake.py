@@ -32,7 +32,6 @@ from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
     NamespaceAlreadyExistsError,
-    TableAlreadyExistsError,
     ValidationException,
 )
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
@@ -120,19 +119,23 @@ class Lake:
         return lake
 
     def _create_tables(self) -> None:
-        for spec in TABLES.values():
-            namespace, table = spec.name.split(".")
+        # looked at first: creating a table that is there leaves a metadata file that nothing names
+        there: set[str] = set()
+        for namespace in dict.fromkeys(spec.name.split(".")[0] for spec in TABLES.values()):
             with suppress(NamespaceAlreadyExistsError):
                 self._catalog.create_namespace(namespace)
-            with suppress(TableAlreadyExistsError):
-                self._catalog.create_table(
-                    spec.name,
-                    schema=spec.schema(),
-                    partition_spec=spec.partition_spec(),
-                    location=f"{self.warehouse}/{namespace}/{table}",
-                    properties=_TABLE_PROPERTIES,
-                )
-            add_new_columns(self._catalog.load_table(spec.name), spec)
+            there |= {".".join(identifier) for identifier in self._catalog.list_tables(namespace)}
+        for spec in TABLES.values():
+            if spec.name in there:
+                add_new_columns(self._catalog.load_table(spec.name), spec)
+                continue
+            self._catalog.create_table(
+                spec.name,
+                schema=spec.schema(),
+                partition_spec=spec.partition_spec(),
+                location=f"{self.warehouse}/{spec.name.replace('.', '/')}",
+                properties=_TABLE_PROPERTIES,
+            )
 
     def close(self) -> None:
         """Give the catalog's database connections back."""

@@ -22,7 +22,7 @@ LATER = ("x_commitment_start", "x_commitment_upfront", "x_source_columns")
 @pytest.fixture
 def warehouse(db: None, settings: Any, tmp_path: Path) -> Iterator[Path]:
     """An empty folder and an empty catalog."""
-    with fresh_lake(settings, tmp_path / "lake") as folder:
+    with fresh_lake(settings, tmp_path / "lake", tables=False) as folder:
         yield folder
 
 
@@ -41,6 +41,14 @@ def _early(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = TABLES[BILL_LINES]
     kept = tuple(column for column in spec.columns if column[0] not in LATER)
     monkeypatch.setitem(TABLES, BILL_LINES, replace(spec, columns=kept))
+
+
+def test_opening_again_leaves_nothing_in_the_folder(warehouse: Path) -> None:
+    _open(warehouse).close()
+    files = sorted(file for file in warehouse.rglob("*") if file.is_file())
+    assert len(files) == len(TABLES)
+    _open(warehouse).close()
+    assert sorted(file for file in warehouse.rglob("*") if file.is_file()) == files
 
 
 def test_old_files_read_as_null_alone_and_beside_new_ones(warehouse: Path) -> None:
