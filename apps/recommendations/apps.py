@@ -45,7 +45,7 @@ def _register_kinds() -> None:
     from apps.accounts.roles import Action
     from apps.recommendations.kinds import Kind, register
     from apps.recommendations.launch_window import worded
-    from apps.recommendations.services import realised_launch
+    from apps.recommendations.services import launch_places, realised_launch
     from apps.recommendations.services.launch_rows import KIND, launch_rows_publish
 
     register(
@@ -57,6 +57,17 @@ def _register_kinds() -> None:
             realised_launch.counterfactual,
             Action.DECIDE_WORK,
             lambda organisation, now: launch_rows_publish(organisation=organisation, now=now),
+            replaces=True,
+        )
+    )
+    register(
+        Kind(
+            launch_places.KIND,
+            _("Another zone"),
+            launch_places.worded,
+            realised_launch.realised,
+            realised_launch.counterfactual,
+            Action.DECIDE_WORK,
             replaces=True,
         )
     )

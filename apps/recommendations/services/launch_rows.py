@@ -1,4 +1,5 @@
-"""Repeating workloads whose fixed start is worth changing, as recommendations of the kind `launch_window`.
+"""Repeating workloads whose fixed start is worth changing, as recommendations of the kind `launch_window`,
+and those that save by another zone alone (`launch_places`).
 
 The answer is that of launch advice, asked now for each saved workload that repeats. Its schedule says which
 start on the clock was cheapest over past turns, tested walk-forward against starting as soon as allowed. A
@@ -22,6 +23,7 @@ from django.db.models import Max
 from apps.accounts.models import Organisation
 from apps.ingest.selectors import current_snapshots, price_snapshots
 from apps.recommendations.models import InboxLook
+from apps.recommendations.services import launch_places
 from apps.recommendations.services.document import decimal_text, iso
 from apps.recommendations.services.inbox import Finding, Published, publish
 from apps.recommendations.services.launch import advise_launch
@@ -64,29 +66,32 @@ def launch_rows_publish(*, organisation: Organisation, now: datetime, again: boo
         if last.seen == seen:  # looked, and nothing has changed
             InboxLook.objects.filter(pk=last.pk, at__lt=now).update(at=now)
         return Looked("seen")
-    found: list[Finding] = []
+    found: dict[str, list[Finding]] = {KIND: [], launch_places.KIND: []}
     problems: list[dict[str, str]] = []
     unknown: list[str] = []
     for workload in workloads:
         try:
-            finding, reason = _finding(workload, organisation, snapshots, now)
+            made, reason = _findings(workload, organisation, snapshots, now)
         except WorkloadError as error:
-            finding, reason = None, error.message
-        if finding is not None:
-            found.append(finding)
-        elif reason:
+            made, reason = {}, error.message
+        for kind, finding in made.items():
+            found[kind].append(finding)
+        if reason:
             problems.append({"name": workload.name, "reason": reason})
             unknown.append(subject_of(workload))
+    worth = len({finding.subject for group in found.values() for finding in group})
     with transaction.atomic():
-        done = publish(KIND, found, organisation=organisation, now=now, whole=True, not_judged=unknown)
+        given: dict[str, Any] = {"organisation": organisation, "now": now, "whole": True}
+        done = publish(KIND, found[KIND], **given, not_judged=unknown)
+        publish(launch_places.KIND, found[launch_places.KIND], **given, not_judged=unknown)
         InboxLook.objects.update_or_create(
             organisation=organisation,
             kind=KIND,
             defaults={
-                "at": now, "seen": seen, "looked": len(workloads), "found": len(found), "problems": problems,
+                "at": now, "seen": seen, "looked": len(workloads), "found": worth, "problems": problems,
             },
         )  # fmt: skip
-    return Looked("looked", done, len(workloads), len(found))
+    return Looked("looked", done, len(workloads), worth)
 
 
 def subject_of(workload: Workload) -> str:
@@ -107,16 +112,31 @@ def _due(last: InboxLook, seen: str, organisation: Organisation, now: datetime) 
     return last.seen != seen and now - last.at >= LEAST_PAUSE
 
 
-def _finding(
+def _findings(
     workload: Workload, organisation: Organisation, snapshots: Mapping[str, int], now: datetime
-) -> tuple[Finding | None, str]:
-    """The finding; without one the reason why it cannot be judged, "" where there is no window."""
+) -> tuple[dict[str, Finding], str]:
+    """Findings by kind; with the reason why the start on the clock cannot be judged, "" where it can."""
     moment = now.replace(second=0, microsecond=0)
     answer = advise_launch(
         at=moment, organisation=organisation, snapshots=snapshots, **workload_question(workload)
     )
     if answer["verdict"] == "cannot judge":
-        return None, str(answer["sentence"])
+        return {}, str(answer["sentence"])
+    turns = _turns(workload, moment)
+    if not turns:
+        return {}, ""
+    window, reason = _window(answer)
+    documents = {KIND: window, launch_places.KIND: launch_places.place_document(answer)}
+    made = {
+        kind: _finding(workload, answer, document, turns)
+        for kind, document in documents.items()
+        if document is not None
+    }
+    return made, reason
+
+
+def _window(answer: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """The start on the clock; without one the reason why it cannot be judged, "" where there is no window."""
     schedule = answer.get("schedule")
     if schedule is None:
         return None, ""
@@ -127,52 +147,55 @@ def _finding(
         return None, ""
     best = next(plan for plan in answer["plans"] if plan["rank"] == 1)
     mean = Decimal(test["mean_cost"])
-    base = mean / (1 - _share(test["saving_pct"]))
-    turns = _turns(workload, moment)
-    if not turns:
-        return None, ""
-    start, end = turns[0].earliest, turns[0].earliest + CLAIM
-    count = sum(turn.earliest < end for turn in turns)
-    low, expected, high = (base * _share(test[name]) * count for name in ("low", "saving_pct", "high"))
-    document = {
-        "workload": workload.pk,
-        "name": workload.name,
+    return {
         "start": schedule["start"],
         "zone": schedule["zone"],
         "zone_name": best["zone_name"],
         "region": best["region"],
         "type": best["type"],
         "market": best["market"],
-        "hours": workload.hours,
-        "count": workload.count,
-        "months": round((end - start) / MONTH, 4),
-        "turns": count,
         "currency": answer["currency"],
-        "cost_now": decimal_text(_rounded(base)),
+        "cost_now": decimal_text(_rounded(mean / (1 - _share(test["saving_pct"])))),
         "cost_after": decimal_text(mean),
         "backtest": test,
         "next": schedule["next"],
-    }
-    return (
-        Finding(
-            subject=subject_of(workload),
-            document=document,
-            claims=(subject_of(workload),),
-            claim_start=start,
-            claim_end=end,
-            currency=answer["currency"],
-            saving_low=_rounded(low),
-            saving=_rounded(expected),
-            saving_high=_rounded(high),
-            monthly_saving=_rounded(expected * Decimal(MONTH / (end - start))),
-            one_time=Decimal(0),
-            effort="low",
-            reversibility="full",
-            evidence={**answer["evidence"], "inputs": _inputs(workload)},
-            team=workload.team.slug if workload.team else None,
-            owner_id=workload.owner_id,
-        ),
-        "",
+    }, ""
+
+
+def _finding(
+    workload: Workload, answer: Mapping[str, Any], document: Mapping[str, Any], turns: Sequence[Occurrence]
+) -> Finding:
+    """What saves `backtest` on each turn of the claim."""
+    test = document["backtest"]
+    base = Decimal(test["mean_cost"]) / (1 - _share(test["saving_pct"]))
+    start, end = turns[0].earliest, turns[0].earliest + CLAIM
+    count = sum(turn.earliest < end for turn in turns)
+    low, expected, high = (base * _share(test[name]) * count for name in ("low", "saving_pct", "high"))
+    return Finding(
+        subject=subject_of(workload),
+        document={
+            **document,
+            "workload": workload.pk,
+            "name": workload.name,
+            "hours": workload.hours,
+            "count": workload.count,
+            "months": round((end - start) / MONTH, 4),
+            "turns": count,
+        },
+        claims=(subject_of(workload),),
+        claim_start=start,
+        claim_end=end,
+        currency=answer["currency"],
+        saving_low=_rounded(low),
+        saving=_rounded(expected),
+        saving_high=_rounded(high),
+        monthly_saving=_rounded(expected * Decimal(MONTH / (end - start))),
+        one_time=Decimal(0),
+        effort="low",
+        reversibility="full",
+        evidence={**answer["evidence"], "inputs": _inputs(workload)},
+        team=workload.team.slug if workload.team else None,
+        owner_id=workload.owner_id,
     )
 
 
