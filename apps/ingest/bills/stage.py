@@ -24,7 +24,6 @@ from apps.accounts.models import Organisation
 from apps.billing.models import BillReport, Delivery
 from apps.ingest.bills.gather import Bundle
 from apps.ingest.bills.kinds import recognise
-from apps.ingest.bills.quickly import QuickFile, read_quickly
 from apps.ingest.bills.staged import BillRefusedError, Identity, Part, Staged, discard
 from finops.frames.spot import Rejection
 from finops.lake import BILL_LINES, Lake
@@ -118,13 +117,9 @@ class Stager:
         ]
         if not reading:
             raise BillRefusedError("no rows: the billing period is not known")
-        quick = read_quickly(self.con, self.lake, self.folder, [_quick_file(*r) for r in reading])
-        self.written += quick.written
         threads = min(len(reading), self.lake.limits.threads)
         with ThreadPoolExecutor(threads) as pool:
-            written = list(
-                pool.map(lambda r, path: self._write(r[0], r[1], r[2], path), reading, quick.lines)
-            )
+            written = list(pool.map(lambda r: self._write(*r), reading))
         parts = []
         for (one, identity, _ids), (lake_file, rows, stored, identities) in zip(
             reading, written, strict=True
@@ -134,10 +129,6 @@ class Stager:
                 parts.append(part)
             else:
                 parts += self._split(bundle, one, part, sorted(identities, key=str))
-        if quick.daily and len({part.identity for part in parts}) == 1:
-            parts[0].daily = quick.daily
-        elif quick.daily:
-            self._drop(quick.daily)
         return parts
 
     def _open(self, shown: str, path: Path) -> _Opened:
@@ -193,16 +184,15 @@ class Stager:
         return Identity(*_tuple(found[1]))
 
     def _write(
-        self, one: _Opened, identity: Identity, ids: tuple[int, int], path: str | None
+        self, one: _Opened, identity: Identity, ids: tuple[int, int]
     ) -> tuple[str, int, int, set[Identity]]:
-        """(file of the lake, rows, rows without a fault, identities found); `path`: it is there already."""
+        """(file of the lake, rows, rows without a fault, identities found)."""
+        sql = one.sql(_fixed(ids, identity, one.shown), one.relation)
         cursor = self.con.cursor()
         try:
-            if path is None:
-                sql = one.sql(_fixed(ids, identity, one.shown), one.relation)
-                [path] = self.lake.write_parts(cursor, BILL_LINES, {(str(ids[0]), _month(identity)): sql})
-                with self._lock:
-                    self.written.append(path)
+            [path] = self.lake.write_parts(cursor, BILL_LINES, {(str(ids[0]), _month(identity)): sql})
+            with self._lock:
+                self.written.append(path)
             rows, stored, found = cursor.execute(
                 f"SELECT count(*), count(x_row), list(DISTINCT ROW({_IDENTITY})) "
                 f"FILTER (x_row IS NOT NULL) FROM read_parquet({quote(path)})"
@@ -354,11 +344,6 @@ def _months_as_listed(bundle: Bundle, parts: Sequence[Part]) -> None:
                 f"{part.file}: rows of {_month(part.identity)}, and the manifest {bundle.manifest} is of "
                 f"{bundle.period:%Y-%m}"
             )
-
-
-def _quick_file(one: _Opened, identity: Identity, ids: tuple[int, int]) -> QuickFile:
-    fixed = {"x_report": str(ids[0]), "x_month": _month(identity), "x_delivery": ids[1], "x_file": one.shown}
-    return QuickFile(one.file, one.given, one.lines, one.kind.null_word, fixed)
 
 
 def _fixed(ids: tuple[int, int], identity: Identity, shown: str) -> dict[str, str]:

@@ -45,8 +45,6 @@ class Part:
     rejections: list[Rejection] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
     rejected_of: dict[Identity, int] = field(default_factory=dict)
-    # A file with the daily sums of all parts of the delivery, where reading made one.
-    daily: str = ""
 
 
 @dataclass
@@ -81,14 +79,9 @@ class Staged:
         """Files of the lake that hold its lines."""
         return [part.lake_file for part in self.parts]
 
-    @property
-    def daily(self) -> str:
-        """The file of its daily sums, "" where they are still to be made."""
-        return next((part.daily for part in self.parts if part.daily), "")
-
     def discard(self) -> None:
         """Remove all files of it."""
-        discard([*self.lake_files, *([self.daily] if self.daily else [])])
+        discard(self.lake_files)
 
     @property
     def rows_read(self) -> int:

@@ -104,7 +104,7 @@ def commit(con: duckdb.DuckDBPyConnection, lake: Lake, decided: Sequence[Decided
     replaced = Delivery.objects.filter(pk__in=[pk for d in current for pk in d.replaced])
     gone += [_partition(old.report_id, f"{old.billing_period:%Y-%m}") for old in replaced]
     delete = any_of(*gone)
-    daily = [d.staged.daily or _write_daily(con, lake, d.staged) for d in current]
+    daily = [_write_daily(con, lake, d.staged) for d in current]
     lines = [file for d in current for file in d.staged.lake_files]
     try:
         return {

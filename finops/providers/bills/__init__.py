@@ -14,9 +14,7 @@ from finops.providers.bills.kind import (
     UnclearError,
     currency_checked,
     faults_sql,
-    line_columns,
     lines_sql,
-    map_of,
     plain,
 )
 
@@ -34,8 +32,6 @@ __all__ = [
     "UnclearError",
     "currency_checked",
     "faults_sql",
-    "line_columns",
     "lines_sql",
-    "map_of",
     "plain",
 ]
