@@ -215,13 +215,13 @@ class BillBucket:
         items: list[BillObject] = []
         folders: list[str] = []
         for page in self._pages(Prefix=folder, Delimiter="/"):
-            items += map(_item, page.get("Contents", []))
+            items += map(listed_object, page.get("Contents", []))
             folders += [str(found["Prefix"]) for found in page.get("CommonPrefixes", [])]
         return items, folders
 
     def _objects(self, folder: str) -> Iterator[BillObject]:
         for page in self._pages(Prefix=folder, Delimiter="/"):
-            yield from map(_item, page.get("Contents", []))
+            yield from map(listed_object, page.get("Contents", []))
 
     def _pages(self, **wanted: Any) -> Iterator[Mapping[str, Any]]:
         token = ""
@@ -274,7 +274,8 @@ class BillBucket:
         return error
 
 
-def _item(found: Mapping[str, Any]) -> BillObject:
+def listed_object(found: Mapping[str, Any]) -> BillObject:
+    """An entry of a listing."""
     return BillObject(
         str(found["Key"]),
         str(found["ETag"]).strip('"'),

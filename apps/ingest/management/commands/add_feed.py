@@ -1,5 +1,5 @@
-"""`add_feed NAME`: a feed of AWS Spot prices; with `--bucket` of bills, with `--offers` or `--commitments` of
-what is on offer or owned.
+"""`add_feed NAME`: a feed of AWS Spot prices; with `--bucket` of bills, and `--storage` of storage files,
+with `--offers` or `--commitments` of what is on offer or owned.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from apps.ingest.services.bill_feeds import bill_feed_create
 from apps.ingest.services.commitment_feeds import commitment_feed_create
 from apps.ingest.services.live import feed_create
 from apps.ingest.services.offer_feeds import offer_feed_create
+from apps.ingest.services.storage_feeds import storage_feed_create
 from finops.verbs import JsonCommand
 
 MINUTES_AT_LEAST = 1
@@ -68,6 +69,11 @@ class Command(JsonCommand):
             help=_("of offers: a filter of the provider's question, more than once for several"),
         )
         parser.add_argument("--bucket", default="", help=_("bucket of the exports: a feed of bills"))
+        parser.add_argument(
+            "--storage",
+            action="store_true",
+            help=_("the bucket holds inventories, access logs and reports about storage"),
+        )
         parser.add_argument("--prefix", default="", help=_("prefix of the exports in the bucket"))
         parser.add_argument(
             "--cost-explorer",
@@ -94,7 +100,10 @@ class Command(JsonCommand):
             raise CommandError(
                 _("A feed is of one kind: name one of --bucket, --offers and --commitments."), returncode=2
             )
-        make = self._bills if options["bucket"] else self._offers if options["offers"] else self._prices
+        if options["storage"] and (not options["bucket"] or options["cost_explorer"]):
+            raise CommandError(_("A feed of storage needs --bucket and asks no Cost Explorer."), returncode=2)
+        of_bucket = self._storage if options["storage"] else self._bills
+        make = of_bucket if options["bucket"] else self._offers if options["offers"] else self._prices
         make = self._commitments if options["commitments"] else make
         try:
             with transaction.atomic():
@@ -152,6 +161,20 @@ class Command(JsonCommand):
             instance_types=options["types"],
             products=options["products"],
             filters=filters,
+            role_arn=options["role"],
+            external_id=options["external_id"],
+            account=options["account"],
+        )
+
+    def _storage(self, options: dict[str, Any], interval: timedelta) -> Feed:
+        if len(options["regions"]) != 1:
+            raise CommandError(_("A bucket lies in one region: name that one."), returncode=2)
+        return storage_feed_create(
+            name=options["name"],
+            bucket=options["bucket"],
+            prefix=options["prefix"],
+            region=options["regions"][0],
+            interval=interval,
             role_arn=options["role"],
             external_id=options["external_id"],
             account=options["account"],
