@@ -36,6 +36,7 @@ NAV: tuple[tuple[NavItem, ...], ...] = (
         NavItem("market", "market", _("Market")),
         NavItem("run", "run", _("Run")),
         NavItem("deals", "deals", _("Deals")),
+        NavItem("storage", "storage", _("Storage")),
     ),
     (NavItem("data", "data", _("Data")),),
     (NavItem("settings", "settings", _("Settings")),),

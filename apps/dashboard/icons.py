@@ -12,6 +12,9 @@ PATHS: dict[str, str] = {
     "spend": '<path d="M2 14h12"/><path d="M4 11.5V8M8 11.5v-8M12 11.5V6"/>',
     "run": '<circle cx="8" cy="8" r="6.25"/><path d="M8 4.5V8l2.25 1.75"/>',
     "deals": '<path d="M8.5 2H14v5.5L7.5 14 2 8.5z"/><circle cx="11" cy="5" r="1"/>',
+    "storage": '<ellipse cx="8" cy="3.75" rx="5.5" ry="2"/>'
+    '<path d="M2.5 3.75v8.5c0 1.1 2.46 2 5.5 2s5.5-.9 5.5-2v-8.5"/>'
+    '<path d="M2.5 8c0 1.1 2.46 2 5.5 2s5.5-.9 5.5-2"/>',
     "data": '<path d="M2 3.5h12M2 8h12M2 12.5h12"/><path d="M5 2v3M11 6.5v3M5 11v3"/>',
     "settings": '<path d="M2 5h6.5M12 5h2M2 11h2M7.5 11H14"/><circle cx="10.25" cy="5" r="1.75"/>'
     '<circle cx="5.75" cy="11" r="1.75"/>',

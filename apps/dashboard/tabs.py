@@ -23,6 +23,12 @@ SPEND_TABS: tuple[Tab, ...] = (
     Tab("spend-tags", _("Tags")),
 )
 
+STORAGE_TABS: tuple[Tab, ...] = (
+    Tab("storage", _("Where bytes lie")),
+    Tab("storage-checkpoints", _("Checkpoints")),
+    Tab("storage-changes", _("Rule changes")),
+)
+
 DEALS_TABS: tuple[Tab, ...] = (
     Tab("deals", _("Deals")),
     Tab("commitments", _("Commitments")),

@@ -42,7 +42,7 @@ def cash_curve(points: Sequence[CashAt], words: CashWords, *, zone: tzinfo, lang
     """The figure; the zero line stands out, and the point where most is out is marked."""
     x = [local_text(point.at, zone) for point in points]
     low, high = min(0.0, *(p.low for p in points)), max(0.0, *(p.high for p in points))
-    axis, bottom, top = _axis(low, high, lang)
+    axis, bottom, top = value_axis(low, high, lang)
     worst = min(range(len(points)), key=lambda i: points[i].expected)
     traces: list[dict[str, Any]] = [
         {
@@ -81,7 +81,7 @@ def cash_curve(points: Sequence[CashAt], words: CashWords, *, zone: tzinfo, lang
     return {"data": traces, "layout": layout, "phone": phone}
 
 
-def _axis(low: float, high: float, lang: str) -> tuple[dict[str, Any], float, float]:
+def value_axis(low: float, high: float, lang: str) -> tuple[dict[str, Any], float, float]:
     """The value axis with at most about five lines, and its ends."""
     reach = (high - low) or 1.0
     size = 10.0 ** math.floor(math.log10(reach / 4))

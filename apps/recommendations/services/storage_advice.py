@@ -272,10 +272,30 @@ def _bucket(looked: Looked) -> Document:
         "region": row.region or None,
         "account": row.account or None,
         **_coverage(found),
+        "sizes": _bands(looked, "size"),
+        "ages": _bands(looked, "age"),
+        "idle": _bands(looked, "idle"),
         "reads": None
         if looked.reads is None
         else {"from": looked.reads.first_day.isoformat(), "to": looked.reads.last_day.isoformat()},
     }
+
+
+def _bands(looked: Looked, name: str) -> list[Document]:
+    """Objects and bytes by band of size, age or days since the last read; from null: not known."""
+    sums: dict[tuple[int | None, int | None], list[int]] = {}
+    for unit in looked.units:
+        for cell in (cell for cells in unit.groups.values() for cell in cells):
+            band = getattr(cell, f"{name}_from"), getattr(cell, f"{name}_to")
+            held = sums.setdefault(band, [0, 0])
+            held[0] += cell.objects
+            held[1] += cell.bytes
+    return [
+        {"from": low, "to": high, "objects": objects, "bytes": size}
+        for (low, high), (objects, size) in sorted(
+            sums.items(), key=lambda one: (one[0][0] is None, one[0][0] or 0)
+        )
+    ]
 
 
 def _coverage(found: BucketCoverage | None) -> Document:
