@@ -32,6 +32,7 @@ from apps.api.views import (
     saved,
     spend,
     storage,
+    storage_files,
     workloads,
 )
 
@@ -57,6 +58,7 @@ ingest_urls = [
 feeds_urls = [
     path("feeds", feeds.Feeds.as_view(), name="feeds"),
     path("feeds/bills", feeds.BillFeeds.as_view(), name="bill-feeds"),
+    path("feeds/storage", feeds.StorageFeeds.as_view(), name="storage-feeds"),
     path("feeds/spot-prices", feeds.PriceFeeds.as_view(), name="price-feeds"),
     path("feeds/<id:feed_id>", feeds.OneFeed.as_view(), name="feed"),
     path("feeds/<id:feed_id>/collect", feeds.CollectFeed.as_view(), name="feed-collect"),
@@ -177,6 +179,8 @@ storage_urls = [
     path("storage/changes/<id:change_id>/dry-run", storage.TryChange.as_view(), name="change-dry-run"),
     path("storage/changes/<id:change_id>/cancel", storage.CancelChange.as_view(), name="change-cancel"),
     path("storage/changes/<id:change_id>/revert", storage.RevertChange.as_view(), name="change-revert"),
+    path("storage/buckets", storage_files.StorageBuckets.as_view(), name="storage-buckets"),
+    path("storage/imports", storage_files.LoadStorage.as_view(), name="storage-imports"),
     path("storage/accounts", storage.StorageAccounts.as_view(), name="storage-accounts"),
 ]
 purchases_urls = [

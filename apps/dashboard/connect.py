@@ -36,6 +36,7 @@ def tabs(membership: Membership | None) -> list[Tab]:
     pages = [
         Tab("data", _("Data")),
         Tab("bills-connect", _("Connect a bill")),
+        Tab("storage-files", _("Storage files")),
         Tab("account-names", _("Account names")),
         Tab("negotiated-rates", _("Negotiated rates")),
         Tab("exchange-rates", _("Exchange rates")),

@@ -25,6 +25,7 @@ from apps.dashboard.views import (
     spend,
     spend_line,
     storage,
+    storage_files,
     tags,
     workloads,
 )
@@ -99,6 +100,10 @@ urlpatterns: list[URLPattern] = [
     path("data/runs/", data.runs_region, name="data-runs"),
     path("data/runs/<int:run_id>/", data.run_detail, name="data-run"),
     path("data/upload/", data.upload, name="data-upload"),
+    path("data/storage/", storage_files.storage_files_page, name="storage-files"),
+    path("data/storage/upload/", storage_files.storage_upload, name="storage-upload"),
+    path("data/storage/path/", storage_files.storage_path, name="storage-path"),
+    path("data/storage/feed/", storage_files.storage_feed, name="storage-feed"),
     path("data/path/", data.load_path, name="data-path"),
     path("data/feeds/", data.feed_add, name="feed-add"),
     path("data/feeds/<int:feed_id>/switch/", data.feed_switch, name="feed-switch"),

@@ -27,6 +27,7 @@ from apps.ingest.services.feeds import (
     feed_permissions,
     permissions_document,
     price_feed_add,
+    storage_feed_add,
 )
 from apps.ingest.services.names import names_from_feed
 from apps.ingest.tasks import feed_collect_hand_out
@@ -82,16 +83,21 @@ class FeedBody(StrictSerializer):
     )
 
 
-class BillFeedBody(FeedBody):
-    """Where exports arrive."""
+class BucketFeedBody(FeedBody):
+    """Where files arrive."""
 
     bucket = serializers.CharField(max_length=63)
     prefix = serializers.CharField(required=False, allow_blank=True, max_length=256, default="")
     region = serializers.CharField(max_length=40, help_text="Of the bucket.")
+    minutes = serializers.IntegerField(default=360, min_value=60, max_value=MINUTES_MOST)
+
+
+class BillFeedBody(BucketFeedBody):
+    """Where exports arrive."""
+
     cost_explorer = serializers.BooleanField(
         default=False, help_text="Daily totals until the first export; each request costs money."
     )
-    minutes = serializers.IntegerField(default=360, min_value=60, max_value=MINUTES_MOST)
 
 
 class PriceFeedBody(FeedBody):
@@ -168,6 +174,29 @@ class BillFeeds(_FeedView):
         """The feed as it is kept."""
         with transaction.atomic():
             feed = bill_feed_add(organisation=self.organisation, actor=self.actor, **self.given())
+            transaction.on_commit(lambda: feed_collect_hand_out(feed.pk))
+        return self.answer(feed)
+
+
+class StorageFeeds(_FeedView):
+    """Feeds of inventories, logs and reports."""
+
+    endpoints = {
+        "POST": Endpoint(
+            summary="Make a feed of storage files in a bucket; it is asked at once",
+            description="For a signed-in person: a feed makes this server take a role and read a bucket.",
+            action=Action.MANAGE_FEEDS,
+            scope=None,
+            body=BucketFeedBody,
+            answer=FeedAnswer,
+            status=201,
+        )
+    }
+
+    def post(self, request: Request) -> Response:
+        """The feed as it is kept."""
+        with transaction.atomic():
+            feed = storage_feed_add(organisation=self.organisation, actor=self.actor, **self.given())
             transaction.on_commit(lambda: feed_collect_hand_out(feed.pk))
         return self.answer(feed)
 

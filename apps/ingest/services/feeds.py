@@ -17,6 +17,7 @@ from apps.accounts.services import audit_record
 from apps.ingest.models import Feed, FeedKind, FeedState
 from apps.ingest.services.bill_feeds import access_of, bill_feed_create, place_of
 from apps.ingest.services.live import feed_create
+from apps.ingest.services.storage_feeds import storage_feed_create
 from finops.providers.aws.bill_permissions import Checked, check_bills
 from finops.providers.aws.commitment_permissions import check_commitments
 from finops.providers.aws.permissions import Finding, check
@@ -26,6 +27,11 @@ from finops.providers.aws.session import Access
 def bill_feed_add(*, organisation: Organisation, actor: Actor, **fields: Any) -> Feed:
     """A new feed of bills with its row in the audit trail. Raises ValidationError by field."""
     return _added(bill_feed_create, organisation, actor, fields, ("name", "bucket", "prefix"))
+
+
+def storage_feed_add(*, organisation: Organisation, actor: Actor, **fields: Any) -> Feed:
+    """A new feed of storage files with its row in the audit trail. Raises ValidationError by field."""
+    return _added(storage_feed_create, organisation, actor, fields, ("name", "bucket", "prefix"))
 
 
 def price_feed_add(*, organisation: Organisation, actor: Actor, **fields: Any) -> Feed:

@@ -13,6 +13,7 @@ from finops.providers.files.storage_files import Table
 from finops.providers.storage import Kind
 
 AUTO = "auto"
+PROVIDERS = ("aws", "alibaba", "tencent")
 KINDS = (AUTO, *(kind.value for kind in Kind))
 
 

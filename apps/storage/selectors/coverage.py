@@ -229,7 +229,8 @@ def _sentence(code: str, billed: Billed, gap: Gap | None, missing: Iterable[str]
         )
         if not parts:
             return where % told
-        return f"{where % told} {_('Missing from the listing: %(parts)s.') % told}"
+        lacking = _("Missing from the listing: %(parts)s.") % told
+        return f"{where % told} {lacking}"
     words = {
         "unit": _("A line of the bill has a unit that is not known (%(line)s).") % {"line": billed.bad_unit},
         "rate": _("A line of the bill costs per GiB-month what no class does (%(line)s): its unit is wrong.")

@@ -15,10 +15,9 @@ from apps.ingest.management.reference_command import EXIT_REFUSED, ReferenceComm
 from apps.ingest.models import IngestRun, RunState
 from apps.ingest.storage.reports import storage_runs_document
 from apps.ingest.storage.run import storage_import
-from apps.ingest.storage.sources import AUTO, KINDS, StorageOptions
+from apps.ingest.storage.sources import AUTO, KINDS, PROVIDERS, StorageOptions
 
 SHOWN = 10
-PROVIDERS = ("aws", "alibaba", "tencent")
 
 
 class Command(ReferenceCommand):
