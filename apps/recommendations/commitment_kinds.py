@@ -15,8 +15,10 @@ from apps.recommendations.commitments_wording import rival_again, told_again
 from apps.recommendations.kinds import RealisedMonth, Sentence
 from apps.recommendations.models import Recommendation
 from apps.recommendations.services.realised_commitments import commitment_counterfactual
-from apps.recommendations.wording import joined, money, percent
+from apps.recommendations.wording import day, hourly, joined, money, percent
 from finops.frames.sizes import family_of
+
+YEAR_HOURS = 8760
 
 
 def worded_buy(document: Mapping[str, Any], language: str) -> Sentence:
@@ -25,14 +27,18 @@ def worded_buy(document: Mapping[str, Any], language: str) -> Sentence:
         currency = document["currency"]
         values = {
             "n": document["quantity"],
-            "offer": document["offer"] if document["kind"] != "second-hand" else document["type"],
+            "type": document["type"],
+            "years": round(float(document["hours_left"]) / YEAR_HOURS),
+            "terms": terms_of(document),
             "money": money(float(document["upfront"]), currency),
             "used": percent(document["utilisation_pct"]),
             "needed": percent(document["break_even_utilisation_pct"]),
             "days": round(document["known_hours"] / 24),
         }
-        second = document["kind"] == "second-hand"
-        title = _("Buy %(n)d × %(offer)s, second-hand") if second else _("Buy %(n)d × %(offer)s")
+        title = {
+            "second-hand": _("Buy %(n)d × %(type)s, second-hand"),
+            "savings-plan": _("Commit to %(n)d × %(type)s by a savings plan: %(years)d y, %(terms)s"),
+        }.get(document["kind"], _("Buy %(n)d × %(type)s: %(years)d y, %(terms)s"))
         return Sentence(
             title=title % values,
             text=joined(
@@ -54,13 +60,29 @@ def _buy_lines(document: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         )
         for one in document["versus"]
     ]
+    back = document["break_even_date"]
     return (
+        (_("Offer"), document["offer"]),
+        (_("Where"), f"{document['platform']}, {document['zone'] or document['region']}"),
         (_("Hours left"), f"{float(document['hours_left']):,.0f}"),
-        (_("Effective price of an hour"), money(float(document["effective_hourly"]), currency)),
-        (_("Money back"), (document["break_even_date"] or "—")[:10]),
+        (_("Effective price of an hour"), hourly(float(document["effective_hourly"]), currency)),
+        (_("Money back"), day(datetime.fromisoformat(back)) if back else "—"),
         (_("Chance of a loss"), percent(float(document["loss_probability"]) * 100)),
         *rivals,
     )
+
+
+def terms_of(document: Mapping[str, Any]) -> str:
+    """`standard, all upfront`."""
+    words = {
+        "standard": _("standard"),
+        "convertible": _("convertible"),
+        "all-upfront": _("all upfront"),
+        "partial-upfront": _("partial upfront"),
+        "no-upfront": _("no upfront"),
+    }
+    terms = [words.get(document.get(name) or "", "") for name in ("offering_class", "payment")]
+    return ", ".join(term for term in terms if term)
 
 
 def worded_sell(document: Mapping[str, Any], language: str) -> Sentence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -44,9 +45,24 @@ def moment(value: datetime) -> str:
     return f"{value.day} {MONTHS[value.month - 1]} {value:%H:%M} UTC"
 
 
-def money(value: float, currency: str) -> str:
-    """$7.97 in dollars, else "CHF 7.97"."""
-    return f"${value:,.2f}" if currency == "USD" else f"{currency} {value:,.2f}"
+def day(value: datetime) -> str:
+    """6 Mar 2020; 2020年3月6日."""
+    if _chinese():
+        return f"{value.year}年{value.month}月{value.day}日"
+    return f"{value.day} {MONTHS[value.month - 1]} {value.year}"
+
+
+def money(value: float, currency: str, *, decimals: int = 2) -> str:
+    """$7.97 in dollars, else "CHF 7.97", with a real minus in front."""
+    text = f"{abs(value):,.{decimals}f}"
+    sign = MINUS if value < 0 and text.strip("0.,") else ""
+    return f"{sign}${text}" if currency == "USD" else f"{currency} {sign}{text}"
+
+
+def hourly(value: float, currency: str) -> str:
+    """A price of an hour: four decimals, more where the first three digits that matter lie further right."""
+    further = 2 - math.floor(math.log10(abs(value))) if value else 4
+    return money(value, currency, decimals=max(4, further))
 
 
 def plan_reason(plan: Plan) -> str:

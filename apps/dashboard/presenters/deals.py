@@ -293,6 +293,8 @@ def chart_of(doc: Doc, zone: tzinfo) -> dict[str, Any] | None:
         for p in doc["cash_curve"]
     ]  # fmt: skip
     currency, last = doc["currency"], points[-1]
+    alone, added = number(doc.get("saving_alone")), number(doc["saving"])
+    shared = alone is not None and added is not None and abs(alone - added) >= Decimal("0.5")
     back, worst = time_of(doc["break_even_date"]), number(doc["worst_cash"]["amount"])
     out = fmt.money(-worst if worst is not None else None, currency)
     if back is None:
@@ -312,6 +314,13 @@ def chart_of(doc: Doc, zone: tzinfo) -> dict[str, Any] | None:
     return {
         "id": "cash-figure",
         "title": title,
+        "note": _(
+            "By itself, as if nothing else were bought: %(alone)s in the end. Beside the cheaper offers for "
+            "the same hours it adds %(added)s."
+        )
+        % {"alone": fmt.money(alone, currency), "added": fmt.money(added, currency)}
+        if shared
+        else "",
         "figure": cash_curve(points, words, zone=zone, lang=lang()),
         "rows": [
             (

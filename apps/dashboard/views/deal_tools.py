@@ -64,7 +64,7 @@ def sales_page(request: HttpRequest) -> HttpResponse:
             "doc": document,
             "heading": sales_heading(document),
             "rows": [_sale(one, zone) for one in document["sales"]],
-            "refused": document["refused"],
+            "refused": [{**one, "id": one["id"].rpartition("/")[2]} for one in document["refused"]],
             "share": f"{share:g}",
             "at": at,
             "past": past,
@@ -96,7 +96,7 @@ def _sale(one: Mapping[str, Any], zone: ZoneInfo) -> dict[str, Any]:
     money = words.number
     return {
         "name": one["type"],
-        "note": f"{one['platform']} · {one['zone'] or one['region']} · {one['id']}",
+        "note": f"{one['platform']} · {one['zone'] or one['region']} · {one['id'].rpartition('/')[2]}",
         "sell": one["quantity"],
         "count": one["count"],
         "kind": "pass" if one["quantity"] else "",
@@ -303,7 +303,8 @@ def _watch(
                     words.number(one.document["saving_low"]), words.number(one.document["saving_high"]),
                     lang(), words=True,
                 ),
-                "share": fmt.percent(one.document["saving_pct"], lang(), decimals=0),
+                "share": _("%(n)s of on-demand")
+                % {"n": fmt.percent(one.document["saving_pct"], lang(), decimals=0)},
             }
             for one in alerts[:MOST_ALERTS]
         ],

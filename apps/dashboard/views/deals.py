@@ -146,7 +146,9 @@ _ASIDE = frozenset({"left aside", "beyond the horizon"})
 def _kept(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     advised = [doc for doc in document["advice"] if doc["advised"]]
     others = [doc for doc in (*document["advice"], *document["alternatives"]) if not doc.get("advised")]
-    return [*advised, *sorted(others, key=lambda doc: -float(doc["saving"]))]
+    return [
+        one for group in (advised, others) for one in sorted(group, key=lambda doc: -float(doc["saving"]))
+    ]
 
 
 def _wanted(doc: Mapping[str, Any], asked: Asked) -> bool:

@@ -224,6 +224,7 @@ def _document(
         {
             **rows.evaluated(pick.evaluation, pick.claims),
             **rows.cash(pick.alone, pick.considered),
+            "saving_alone": decimal_text(pick.alone.saving),
             "one_more_saving": rows.one_more(pick.alone, pick.considered),
             "advised": advised(pick, desk.limits),
             "reason": pick_sentence(pick),
