@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from apps.billing.models import Delivery
+from apps.accounts.models import Organisation
+from apps.billing.models import BillReport, Delivery
+from apps.ingest.bills import stage
 from apps.ingest.bills.run import bill_import
 from bench.cur_file import write_cur
 from finops.lake import BILL_DAILY, BILL_LINES
@@ -38,6 +40,8 @@ def _rows(count: int, seed: int) -> list[dict[str, str]]:
             "lineItem/UsageAmount": f"{draw.random():.9f}",
             "reservation/ReservationARN": draw.choice(("", "arn:ri")),
             "reservation/EffectiveCost": f"{draw.random():.9f}" if i % 5 else "",
+            "lineItem/BlendedCost": draw.choice(("", "0.5")),
+            "product/memory": draw.choice(("16 GiB", "")),
             "resourceTags/user:team": draw.choice(("web", "data", "")),
             "costCategory/Env": draw.choice(("prod", "")),
         }
@@ -63,6 +67,25 @@ def test_days_hold_what_the_lines_hold(tmp_path: Path) -> None:
         (row["identity/LineItemId"], f"report-{row['identity/LineItemId'][0]}.csv", place % 120 + 1)
         for place, row in enumerate(given)
     )
+
+
+@pytest.mark.parametrize("rows", [1, 20])
+def test_maps_are_the_same_whatever_the_first_rows_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    path = tmp_path / "report.csv"
+    path.write_text(cur_csv(_rows(60, 3)), encoding="utf-8")
+    maps = "x_row, tags, x_cost_categories, map_keys(x_source_columns), map_values(x_source_columns)"
+    found = []
+    for slug, from_bytes in (("plain", 1 << 40), ("sampled", 0)):
+        monkeypatch.setattr(stage, "SAMPLE_FROM_BYTES", from_bytes)
+        monkeypatch.setattr(stage, "SAMPLE_ROWS", rows)
+        organisation = Organisation.objects.create(name=slug, slug=slug)
+        assert bill_import(paths=[path], organisation=organisation).stored == 60
+        report = BillReport.objects.get(organisation=organisation)
+        found.append(lines(maps, f"x_report = '{report.pk}'"))
+    assert found[0] == found[1]
+    assert len({tuple(line[3]) for line in found[0]}) > 2
 
 
 def test_a_generated_report_packed_in_two_files(tmp_path: Path) -> None:
