@@ -92,7 +92,8 @@ class Verb(JsonCommand, ABC):
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask, then print."""
         try:
-            check_provider(options["provider"])
+            if options["provider"] is not None:  # a saved workload brings its own
+                check_provider(options["provider"])
             document = self.answer(options)
         except WorkloadError as error:
             told = f"--{error.field.replace('_', '-')}: {error.message}"
