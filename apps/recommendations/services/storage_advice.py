@@ -140,7 +140,7 @@ def _group(unit: Unit, advised: Advised, part: ClassPart, verdict: str) -> Docum
         **_place(unit, part.storage_class),
         "objects": part.objects,
         "bytes": part.bytes,
-        "gib": decimal_text(Decimal(part.bytes) / GIB),
+        "gib": _gib(part.bytes),
         "current_monthly": _text(float(part.stay[0])),
         "policy": None if blocked else policy_words(policy, unit.state),
         "steps": [] if blocked else _steps(policy),
@@ -172,7 +172,7 @@ def _unknown(unit: Unit, name: str) -> Document:
         **_place(unit, name),
         "objects": sum(cell.objects for cell in cells),
         "bytes": size,
-        "gib": decimal_text(Decimal(size) / GIB),
+        "gib": _gib(size),
         "current_monthly": None, "policy": None, "steps": [], "from_bytes": 0, "monthly_after": None,
         "one_time": None, "cash_curve": [], "worst_point": None, "worst_month": None,
         "break_even_month": None, "saving_low": None, "saving": None, "saving_high": None,
@@ -308,9 +308,9 @@ def _coverage(found: BucketCoverage | None) -> Document:
         "reason_code": found.reason_code or None,
         "versioning": found.versioning,
         "listed_at": iso(found.listed_at) if found.listed_at else None,
-        "listed_gib": decimal_text(Decimal(listed) / GIB),
+        "listed_gib": _gib(listed),
         "listed": [
-            {"class": name, "state": state, "gib": decimal_text(Decimal(size) / GIB)}
+            {"class": name, "state": state, "gib": _gib(size)}
             for (name, state), size in sorted(found.listed.items())
         ],
         "billed_gib": decimal_text(sum(found.billed_gib.values(), Decimal(0))) if found.billed_gib else None,
@@ -325,7 +325,7 @@ def _coverage(found: BucketCoverage | None) -> Document:
         "billed_currency": found.currency or None,
         "billed_from": found.billed_from.isoformat() if found.billed_from else None,
         "billed_to": found.billed_to.isoformat() if found.billed_to else None,
-        "gap_gib": None if found.gap_bytes is None else decimal_text(Decimal(found.gap_bytes) / GIB),
+        "gap_gib": None if found.gap_bytes is None else _gib(found.gap_bytes),
         "gap_share": None if found.gap_share is None else rounded(float(found.gap_share)),
         "missing": list(found.missing),
         "scope": found.scope,
@@ -349,6 +349,11 @@ def _totals(groups: Sequence[Mapping[str, Any]]) -> Document:
         ),
         "currency": CURRENCY,
     }
+
+
+def _gib(size: int) -> str:
+    """GiB with six digits: a thousand bytes."""
+    return decimal_text((Decimal(size) / GIB).quantize(Decimal("0.000001"))) or "0"
 
 
 def _text(value: float) -> str:
