@@ -1,7 +1,7 @@
 """Storage classes. Grain: one row per provider, region, class and day from which it holds
 (`data/storage_classes.csv`, with the sources).
 
-Prices are exact decimals in the currency of the provider's list (USD) per GiB and month, per 1,000 requests
+Prices are exact decimals in `currency` per GiB and month, per 1,000 requests
 or objects, per GiB retrieved; sizes in KiB (1024 bytes). What a storage bill calls "GB-Mo" is a GiB-month.
 """
 
@@ -43,6 +43,7 @@ class StorageClass:
     monitoring_per_1000: Decimal = ZERO
     min_monitored_kib: Decimal = ZERO
     instant: bool = True
+    currency: str = "USD"
     valid_from: date = date(2006, 3, 14)
     source: str = "given"
 
@@ -72,6 +73,7 @@ def _class(row: dict[str, str]) -> StorageClass:
         monitoring_per_1000=number("monitoring_per_1000"),
         min_monitored_kib=number("min_monitored_kib"),
         instant=row["instant"] == "1",
+        currency=row["currency"],
         valid_from=date.fromisoformat(row["valid_from"]),
         source=row["source"],
     )
@@ -100,13 +102,19 @@ def _lines(file: str) -> list[dict[str, str]]:
         return list(csv.DictReader(line for line in handle if not line.startswith("#")))
 
 
-def tiers(provider: str, region: str, storage_class: str, on: date) -> tuple[Tier, ...]:
-    """The tiers of a class on a day, hottest first; () for a class of one price."""
+def tiers(
+    provider: str, region: str, storage_class: str, on: date, *, opt_in: bool = False
+) -> tuple[Tier, ...]:
+    """The tiers of a class on a day, hottest first; () for a class of one price.
+
+    `opt_in`: those too that hold only what a configuration sends there.
+    """
     found = [
         Tier(row["tier"], int(row["after_idle_days"]), Decimal(row["per_gib_month"]))
         for row in _lines("storage_tiers.csv")
         if (row["provider"], row["region"], row["class"]) == (provider, region, storage_class)
         and date.fromisoformat(row["valid_from"]) <= on
+        and (opt_in or row["opt_in"] == "0")
     ]
     return tuple(sorted(found, key=lambda tier: tier.after_idle_days))
 
@@ -115,3 +123,31 @@ def lifecycle_moves(provider: str) -> frozenset[tuple[str, str]]:
     """The (from, to) pairs that a lifecycle rule can make."""
     rows = _lines("storage_moves.csv")
     return frozenset((row["from"], row["to"]) for row in rows if row["provider"] == provider)
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """One way to restore an object: `per_1000` requests is None where the price is not known."""
+
+    option: str
+    per_gib: Decimal
+    per_1000: Decimal | None
+    hours_to: Decimal
+    currency: str
+
+
+def retrievals(provider: str, region: str, storage_class: str, on: date) -> tuple[Retrieval, ...]:
+    """The ways to restore an object of a class on a day, fastest first; () where a read needs none."""
+    found = [
+        Retrieval(
+            row["option"],
+            Decimal(row["per_gib"]),
+            Decimal(row["per_1000"]) if row["per_1000"] else None,
+            Decimal(row["hours_to"]),
+            row["currency"],
+        )
+        for row in _lines("storage_retrievals.csv")
+        if (row["provider"], row["region"], row["class"]) == (provider, region, storage_class)
+        and date.fromisoformat(row["valid_from"]) <= on
+    ]
+    return tuple(sorted(found, key=lambda one: one.hours_to))

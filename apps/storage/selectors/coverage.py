@@ -134,7 +134,7 @@ def _prices(provider: str, on: date) -> dict[tuple[str, str], Decimal]:
     found: dict[tuple[str, str], Decimal] = {}
     for name, storage_class in storage_classes(provider, _PRICED_REGION, on).items():
         found[name, ""] = storage_class.per_gib_month
-        for tier in tiers(provider, _PRICED_REGION, name, on):
+        for tier in tiers(provider, _PRICED_REGION, name, on, opt_in=True):
             found[name, tier.name] = tier.per_gib_month
     return found
 
