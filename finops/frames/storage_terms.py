@@ -19,8 +19,6 @@ from finops.frames.storage_classes import (
 )
 
 _LIMITS = Path(__file__).parent / "data" / "storage_lifecycle.csv"
-# Tiers that hold only what was told to go there, and from which a read takes hours.
-OPT_IN_TIERS = frozenset({"ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"})
 
 
 @dataclass(frozen=True)
@@ -41,14 +39,19 @@ class StorageTerms:
 
     @property
     def standard(self) -> StorageClass:
-        """The class in which part of an archive's overhead lies. KeyError where the table has none."""
-        return self.classes[STANDARD]
+        """The class that others are compared with, and in which part of an archive's overhead lies."""
+        return self.classes[_standard(self.classes)]
+
+    @property
+    def currency(self) -> str:
+        """Of all prices."""
+        return self.standard.currency
 
 
 def storage_terms(provider: str, region: str, on: date) -> StorageTerms | None:
     """The terms of a day; None where the tables do not know the provider and region."""
     classes = storage_classes(provider, region, on)
-    if STANDARD not in classes:
+    if not _standard(classes):
         return None
     limits = [
         row
@@ -60,7 +63,7 @@ def storage_terms(provider: str, region: str, on: date) -> StorageTerms | None:
         region=region,
         on=on,
         classes=classes,
-        tiers={name: found for name in classes if (found := _automatic(provider, region, name, on))},
+        tiers={name: found for name in classes if (found := tiers(provider, region, name, on))},
         moves=lifecycle_moves(provider),
         least_days={row["class"]: int(row["least_days"]) for row in limits},
         single_zone=frozenset(row["class"] for row in limits if row["single_zone"] == "1"),
@@ -73,6 +76,6 @@ def _limits() -> tuple[dict[str, str], ...]:
         return tuple(csv.DictReader(line for line in handle if not line.startswith("#")))
 
 
-def _automatic(provider: str, region: str, name: str, on: date) -> tuple[Tier, ...]:
-    found = tiers(provider, region, name, on)
-    return tuple(tier for tier in found if tier.name not in OPT_IN_TIERS)
+def _standard(classes: Mapping[str, StorageClass]) -> str:
+    """The name of the standard class as the provider spells it; "" where there is none."""
+    return next((name for name in classes if name.upper() == STANDARD), "")

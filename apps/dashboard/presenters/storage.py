@@ -122,7 +122,7 @@ def by_class(groups: Sequence[Doc]) -> list[Bar]:
     for one in groups:
         name = one["class"]
         size[name] += one["bytes"]
-        objects[name] += one["objects"]
+        objects[name] += one["objects"] or 0
         held, more = cost[name], fmt.decimal_of(one["current_monthly"])
         cost[name] = None if held is None or more is None else held + more
     whole = sum(size.values()) or 1
@@ -168,7 +168,7 @@ def _day_words(low: int | None, high: int | None) -> str:
     if high is None:
         return _("%(n)s days and more") % {"n": fmt.number(low)}
     if high - low == 1:
-        return _("day %(n)s") % {"n": fmt.number(low)}
+        return _("under 1 day") if low == 0 else ngettext("%(n)s day", "%(n)s days", low) % {"n": low}
     return _("%(low)s to %(high)s days") % {"low": fmt.number(low), "high": fmt.number(high - 1)}
 
 
@@ -262,7 +262,7 @@ def _policy(one: Doc, scale: Scale | None, verdict: str) -> PolicyRow:
     else:
         advice, kind = (_("Today") if stays else _("Alternative")), ""
     reading = [] if not one["retrieval_per_gib"] else [
-        _("%(n)s a GiB read") % {"n": fmt.hourly(one["retrieval_per_gib"])}
+        _("%(n)s a GiB read") % {"n": one["retrieval_per_gib"]}
         if fmt.decimal_of(one["retrieval_per_gib"]) else _("none for reads")
     ]  # fmt: skip
     if one["min_days"]:
@@ -356,7 +356,7 @@ def prefix_lead(groups: Sequence[Doc]) -> str:
         },
         _("paid back: %(when)s") % {"when": back_word(whole["break_even_month"])},
     ]  # fmt: skip
-    return ". ".join(parts) + "."
+    return "; ".join(parts) + "."
 
 
 def prefix_kpis(groups: Sequence[Doc]) -> list[tuple[str, str, str]]:
@@ -366,7 +366,8 @@ def prefix_kpis(groups: Sequence[Doc]) -> list[tuple[str, str, str]]:
     known = [fmt.decimal_of(one["current_monthly"]) for one in groups]
     now = None if None in known else sum((one for one in known if one is not None), Decimal(0))
     size = sum(one["bytes"] for one in groups)
-    objects = sum(one["objects"] for one in groups)
+    counts = [one["objects"] for one in groups]
+    objects = None if None in counts else sum(counts)
     found = [
         (
             _("Bill today"), fmt.money(now, currency, decimals=2),
@@ -374,7 +375,9 @@ def prefix_kpis(groups: Sequence[Doc]) -> list[tuple[str, str, str]]:
         ),
         (
             _("What lies there"), size_of(size),
-            ngettext("%(n)s object", "%(n)s objects", objects) % {"n": fmt.number(objects)},
+            _("objects not listed")
+            if objects is None
+            else ngettext("%(n)s object", "%(n)s objects", objects) % {"n": fmt.number(objects)},
         ),
     ]  # fmt: skip
     if whole is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from django.contrib import messages
@@ -21,11 +21,13 @@ from apps.accounts.access import access
 from apps.accounts.actors import Actor
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.roles import Action, allowed
+from apps.dashboard import format as fmt
 from apps.dashboard.forms_storage import ChangeForm, CheckpointForm, WordForm
-from apps.dashboard.freshness import parse_at
+from apps.dashboard.freshness import DataAge, parse_at
 from apps.dashboard.presenters import storage as words
 from apps.dashboard.tabs import STORAGE_TABS
 from apps.dashboard.views.spend import organisation_of
+from apps.dashboard.words import lang
 from apps.recommendations.models import StorageMark
 from apps.recommendations.selectors.storage import mark_list, storage_account_list
 from apps.recommendations.services.storage_advice import advise_storage
@@ -40,6 +42,8 @@ CSV_KEYS = (
     "one_time", "monthly_after", "saving_low", "saving", "saving_high", "break_even_month", "currency",
     "reason",
 )  # fmt: skip
+# Inventories come daily or weekly.
+LATE = timedelta(days=8)
 DEFAULTS: dict[str, Any] = {
     "gib": 100.0, "objects": 64, "keep_months": 3.0, "reads_a_month": 0.0, "every_hours": 1.0,
     "run_hours": 240.0, "keep_last": 3, "claimed_pct": CLAIMED_PCT, "region": "us-east-1",
@@ -81,8 +85,19 @@ def storage_page(request: HttpRequest) -> HttpResponse:
         "buckets": buckets,
         "blocked": [one for one in buckets if one["blocked"]],
         "currency": document["currency"],
+        "data_age": _age(document["buckets"]),
     }
     return render(request, "dashboard/storage.html", context)
+
+
+def _age(buckets: list[dict[str, Any]]) -> DataAge:
+    """For the top bar: when the newest listing was made."""
+    listed = [datetime.fromisoformat(one["listed_at"]) for one in buckets if one.get("listed_at")]
+    if not listed:
+        return DataAge("none", _("No listing yet"))
+    now = datetime.now(UTC)
+    text = _("Listing %(age)s") % {"age": fmt.age(max(listed), now, lang())}
+    return DataAge("" if now - max(listed) <= LATE else "late", text)
 
 
 def _choices(document: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +129,8 @@ def group_page(request: HttpRequest) -> HttpResponse:
 def _group(request: HttpRequest, given: Any, status: int = 200, **forms: Any) -> HttpResponse:
     organisation = organisation_of(request)
     bucket, prefix, state = _named(given)
-    groups = _groups(request, bucket, prefix, state)
+    document = _document(request, bucket)
+    groups = _of(document, prefix, state)
     if not groups:
         raise Http404
     first = groups[0]
@@ -126,6 +142,7 @@ def _group(request: HttpRequest, given: Any, status: int = 200, **forms: Any) ->
     here = {"bucket": bucket, "path": prefix, "state": state}
     context = {
         "page": "storage",
+        "data_age": _age(document["buckets"]),
         "heading": words.prefix_heading(groups),
         "lead": words.prefix_lead(groups),
         "kpis": words.prefix_kpis(groups),
@@ -148,19 +165,23 @@ def _group(request: HttpRequest, given: Any, status: int = 200, **forms: Any) ->
     return render(request, "dashboard/storage_group.html", context, status=status)
 
 
-def _groups(request: HttpRequest, bucket: str, prefix: str, state: str) -> list[dict[str, Any]]:
+def _document(request: HttpRequest, bucket: str) -> dict[str, Any]:
+    nothing: dict[str, Any] = {"groups": [], "buckets": []}
     if not bucket:
-        return []
+        return nothing
     try:
-        found = advise_storage(organisation=organisation_of(request), bucket=bucket, at=_moment(request))
+        return advise_storage(organisation=organisation_of(request), bucket=bucket, at=_moment(request))
     except WorkloadError:
-        return []
-    return [one for one in found["groups"] if (one["prefix"], one["state"]) == (prefix, state)]
+        return nothing
+
+
+def _of(document: dict[str, Any], prefix: str, state: str) -> list[dict[str, Any]]:
+    return [one for one in document["groups"] if (one["prefix"], one["state"]) == (prefix, state)]
 
 
 def rules_of(request: HttpRequest, bucket: str, prefix: str, state: str) -> list[dict[str, Any]]:
     """The rule of the advice for a prefix; [] where none is advised."""
-    for one in _groups(request, bucket, prefix, state):
+    for one in _of(_document(request, bucket), prefix, state):
         if one["lifecycle"]:
             rules: list[dict[str, Any]] = one["lifecycle"]["Rules"]
             return rules

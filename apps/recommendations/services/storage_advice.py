@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -27,19 +28,21 @@ from apps.recommendations.services.document import (
     iso,
     rounded,
 )
-from apps.recommendations.services.storage_units import Looked, Unit, buckets_asked, look
+from apps.recommendations.services.storage_units import Looked, Unit, billed_only, buckets_asked, look
 from apps.recommendations.storage_wording import policy_words, reason_words, state_words
 from apps.recommendations.wording import money
 from apps.storage.models import Bucket, Listing, ReadSpan, ReportedPart
+from apps.storage.selectors import coverage_of
 from finops.engine.storage.advise import BLOCKED, DO_NOT_MOVE, MOVE, Advised, ClassPart, Costed
 from finops.engine.storage.tiering import MONTHS, Policy
 from finops.engine.workload import WorkloadError
 from finops.fingerprint import code_fingerprint
-from finops.frames.storage import GIB, BucketCoverage
+from finops.frames.storage import CURRENT, GIB, BucketCoverage
 from finops.frames.storage_terms import StorageTerms
 
 DAY = 24 * 3600
-CURRENCY = "USD"
+# Of a group without a price list.
+NO_LIST = "USD"
 # Months that a policy's table shows are twelve; more policies than this tell nothing new.
 MOST_POLICIES = 12
 
@@ -55,16 +58,22 @@ def advise_storage(
     moment = (at or timezone.now()).replace(microsecond=0)
     check_moment(moment)
     rows = buckets_asked(organisation, name=bucket or "", provider=provider)
-    if bucket and not rows:
-        raise WorkloadError("bucket", _("No bucket %(name)s was listed here.") % {"name": bucket})
     answers = [bucket_answer(row, organisation=organisation, at=moment, fixed=at is not None) for row in rows]
+    if not provider:
+        answers += [
+            _unlisted(found)
+            for name in billed_only(rows, organisation=organisation, at=moment, name=bucket or "")
+            if (found := coverage_of(name, organisation, moment)) is not None
+        ]
+    if bucket and not answers:
+        raise WorkloadError("bucket", _("No bucket %(name)s was listed here.") % {"name": bucket})
     groups = [group for answer in answers for group in answer["groups"]]
     return {
         "groups": groups,
         "buckets": [answer["bucket"] for answer in answers],
-        "totals": _totals(groups),
+        "totals": (totals := _totals(groups)),
         "horizon_months": MONTHS,
-        "currency": CURRENCY,
+        "currency": totals["currency"],
         "evidence": evidence(current_snapshots(), moment, later_prices=False, interval_pct=90),
     }
 
@@ -114,17 +123,27 @@ def unit_groups(unit: Unit) -> list[Document]:
 
 
 def _shown(advised: Advised) -> list[Costed]:
-    """The best policies, the advised one and staying, one a course of steps that differ in money."""
-    shown: list[Costed] = []
-    seen: set[tuple[Any, ...]] = set()
+    """What is told of all policies: of those that may be taken the best of each way through the classes and
+    some runners-up, then staying, then the best refused one of each last class.
+    """
+    free = [one for one in advised.policies if one.policy.steps and not one.refused]
+    ways: dict[tuple[str, ...], int] = {}
+    kept: list[Costed] = []
+    for one in free:
+        way = tuple(step.to for step in one.policy.steps)
+        ways[way] = ways.get(way, 0) + 1
+        if one is advised.best or ways[way] <= (2 if way == _first_way(free) else 1):
+            kept.append(one)
+    refused: dict[str, Costed] = {}
     for one in advised.policies:
-        same = (round(one.saving, 4), round(one.one_time, 4), one.refused, *(s.to for s in one.policy.steps))
-        if one is advised.best or not one.policy.steps or same not in seen:
-            seen.add(same)
-            shown.append(one)
-    kept = shown[:MOST_POLICIES]
-    kept += [one for one in shown[MOST_POLICIES:] if one is advised.best or not one.policy.steps]
-    return kept
+        if one.refused:
+            refused.setdefault(one.policy.steps[-1].to, one)
+    stay = [one for one in advised.policies if not one.policy.steps]
+    return [*kept[:MOST_POLICIES], *stay, *refused.values()]
+
+
+def _first_way(free: Sequence[Costed]) -> tuple[str, ...]:
+    return tuple(step.to for step in free[0].policy.steps) if free else ()
 
 
 def _group(unit: Unit, advised: Advised, part: ClassPart, verdict: str) -> Document:
@@ -173,13 +192,21 @@ def _unknown(unit: Unit, name: str) -> Document:
         "objects": sum(cell.objects for cell in cells),
         "bytes": size,
         "gib": _gib(size),
-        "current_monthly": None, "policy": None, "steps": [], "from_bytes": 0, "monthly_after": None,
-        "one_time": None, "cash_curve": [], "worst_point": None, "worst_month": None,
-        "break_even_month": None, "saving_low": None, "saving": None, "saving_high": None,
-        "lifecycle": None, "deletes": False, "verdict": BLOCKED, "reason": _reason(unit, unit.blocked, None),
-        "reason_code": unit.blocked, "claims": [unit.key], "reads": _reads(unit), "policies": [],
-        "rule_for_prefix": None,
-    }  # fmt: skip
+        "reason": _reason(unit, unit.blocked, None),
+        "reason_code": unit.blocked,
+        "claims": [unit.key],
+        "reads": _reads(unit),
+        **_NOTHING,
+    }
+
+
+# What a group that could not be costed has for figures.
+_NOTHING: Document = {
+    "current_monthly": None, "policy": None, "steps": [], "from_bytes": 0, "monthly_after": None,
+    "one_time": None, "cash_curve": [], "worst_point": None, "worst_month": None, "break_even_month": None,
+    "saving_low": None, "saving": None, "saving_high": None, "lifecycle": None, "deletes": False,
+    "verdict": BLOCKED, "policies": [], "rule_for_prefix": None,
+}  # fmt: skip
 
 
 def _place(unit: Unit, name: str) -> Document:
@@ -192,8 +219,13 @@ def _place(unit: Unit, name: str) -> Document:
         "class": name,
         "state": unit.state,
         "state_words": state_words(unit.state),
-        "currency": CURRENCY,
+        "currency": currency_of(unit),
     }
+
+
+def currency_of(unit: Unit) -> str:
+    """Of the unit's price list."""
+    return unit.terms.currency if unit.terms is not None else NO_LIST
 
 
 def policy_row(one: Costed, unit: Unit, terms: StorageTerms) -> Document:
@@ -241,10 +273,10 @@ def _reason(unit: Unit, code: str, part: ClassPart | None) -> str:
     if best is not None and about is not None:
         values |= {
             "policy": policy_words(best.policy, unit.state),
-            "saving": money(about.saving, CURRENCY),
-            "low": money(about.saving_low, CURRENCY),
-            "high": money(about.saving_high, CURRENCY),
-            "more": money(-best.saving, CURRENCY),
+            "saving": money(about.saving, currency_of(unit)),
+            "low": money(about.saving_low, currency_of(unit)),
+            "high": money(about.saving_high, currency_of(unit)),
+            "more": money(-best.saving, currency_of(unit)),
         }
     return reason_words(code, values)
 
@@ -298,6 +330,28 @@ def _bands(looked: Looked, name: str) -> list[Document]:
     ]
 
 
+def _unlisted(found: BucketCoverage) -> dict[str, Any]:
+    """A bucket that only the bill tells of: nothing in it can be judged."""
+    where = {
+        "provider": found.provider, "region": found.region or None, "account": found.account or None,
+        "bucket": found.bucket,
+    }  # fmt: skip
+    groups = [
+        {
+            **where, "prefix": "", "class": name, "state": CURRENT, "state_words": state_words(CURRENT),
+            "currency": found.currency or NO_LIST, "objects": None,
+            "bytes": int((size * GIB).to_integral_value()), "gib": decimal_text(size),
+            "claims": [f"storage:{found.provider}:{found.bucket}"[:300]], "reads": None,
+            "reason": found.reason, "reason_code": found.reason_code or "no-listing", **_NOTHING,
+        }
+        for name, size in sorted(found.billed_gib.items())
+    ]  # fmt: skip
+    return {
+        "bucket": {**where, **_coverage(found), "sizes": [], "ages": [], "idle": [], "reads": None},
+        "groups": groups,
+    }
+
+
 def _coverage(found: BucketCoverage | None) -> Document:
     if found is None:
         return {"blocked": True, "reason": _("Nothing was listed."), "reason_code": "no-listing"}
@@ -333,21 +387,26 @@ def _coverage(found: BucketCoverage | None) -> Document:
 
 
 def _totals(groups: Sequence[Mapping[str, Any]]) -> Document:
-    """What all that is advised saves together: expected values add up, intervals do not."""
+    """What all that is advised saves together, in the currency of most groups: expected values add up,
+    intervals do not.
+    """
+    counts = Counter(group["currency"] for group in groups)
+    currency = counts.most_common(1)[0][0] if counts else NO_LIST
     moves = [group for group in groups if group["verdict"] == MOVE]
+
+    def total(rows: Sequence[Mapping[str, Any]], name: str) -> str | None:
+        amounts = [Decimal(one[name]) for one in rows if one[name] and one["currency"] == currency]
+        return decimal_text(sum(amounts, Decimal(0)))
+
     return {
         "groups": len(groups),
         "move": len(moves),
         "blocked": sum(group["verdict"] == BLOCKED for group in groups),
-        "saving": decimal_text(sum((Decimal(group["saving"]) for group in moves), Decimal(0))),
-        "one_time": decimal_text(sum((Decimal(group["one_time"]) for group in moves), Decimal(0))),
-        "current_monthly": decimal_text(
-            sum(
-                (Decimal(group["current_monthly"]) for group in groups if group["current_monthly"]),
-                Decimal(0),
-            )
-        ),
-        "currency": CURRENCY,
+        "saving": total(moves, "saving"),
+        "one_time": total(moves, "one_time"),
+        "current_monthly": total(groups, "current_monthly"),
+        "currency": currency,
+        "other_currencies": sorted(counts.keys() - {currency}),
     }
 
 

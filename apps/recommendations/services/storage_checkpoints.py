@@ -17,7 +17,6 @@ from finops.frames.storage_classes import INTELLIGENT
 from finops.frames.storage_terms import StorageTerms, storage_terms
 
 CLAIMED_PCT = 68.0
-CURRENCY = "USD"
 
 
 def checkpoint_cost(
@@ -97,7 +96,7 @@ def checkpoint_cost(
             "every_hours": every_hours, "run_hours": run_hours, "keep_last": keep_last,
             "provider": provider, "region": region,
         },
-        "currency": CURRENCY,
+        "currency": terms.currency,
         "evidence": evidence({}, at, later_prices=False, prices=_sources(terms)),
     }  # fmt: skip
 

@@ -22,7 +22,7 @@ from apps.recommendations.models import InboxLook, Recommendation, StorageMark
 from apps.recommendations.services.document import decimal_text, evidence
 from apps.recommendations.services.inbox import Finding, publish
 from apps.recommendations.services.realised_storage import basis_of
-from apps.recommendations.services.storage_advice import CURRENCY, policy_row
+from apps.recommendations.services.storage_advice import currency_of, policy_row
 from apps.recommendations.services.storage_units import Unit, buckets_asked, look
 from apps.storage.models import Listing, ReadSpan
 from finops.engine.storage.advise import MOVE
@@ -98,13 +98,13 @@ def finding(unit: Unit, moment: datetime) -> Finding:
             "classes": sorted(unit.groups),
             "current_monthly": decimal_text(float(advised.stay[0])),
             "stay": [decimal_text(float(bill)) for bill in advised.stay],
-            "currency": CURRENCY,
+            "currency": currency_of(unit),
             "rule": unit.rule,
         },
         claims=(unit.key,),
         claim_start=moment,
         claim_end=moment + YEAR,
-        currency=CURRENCY,
+        currency=currency_of(unit),
         saving_low=min(low, saving),
         saving=saving,
         saving_high=max(high, saving),

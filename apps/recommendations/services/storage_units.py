@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.accounts.models import Organisation
+from apps.billing.selectors.storage_lines import storage_lines
+from apps.ingest.selectors import current_snapshots
 from apps.recommendations.models import StorageMark
 from apps.storage.models import Bucket
 from apps.storage.selectors import buckets_visible, coverage_of, histogram_of, reads_of
@@ -85,6 +87,20 @@ def buckets_asked(organisation: Organisation | None, *, name: str = "", provider
     if provider:
         found = found.filter(provider=provider)
     return list(found)
+
+
+def billed_only(
+    rows: Sequence[Bucket], *, organisation: Organisation | None, at: datetime, name: str = ""
+) -> list[str]:
+    """Names of buckets that the bill tells of and nobody listed; `name`: this one only."""
+    known = {row.name for row in rows}
+    lines = storage_lines(
+        at.date(),
+        organisation=organisation,
+        snapshots=current_snapshots(),
+        **({"bucket": name} if name else {}),
+    )
+    return sorted({place.bucket for place in lines if place.bucket} - known)
 
 
 def look(bucket: Bucket, *, organisation: Organisation | None, at: datetime) -> Looked:

@@ -229,3 +229,18 @@ def test_another_organisation_sees_nothing_of_it(organisation: Organisation, agr
     storage_rows_publish(organisation=other, now=NOW)
     assert not Recommendation.objects.filter(organisation=other).exists()
     assert GIB == 2**30
+
+
+def test_a_bucket_that_only_the_bill_tells_of_is_blocked_and_shown(organisation: Organisation) -> None:
+    """Case t4-05: what nobody listed may be most of the bill."""
+    put_bill(
+        [s3_line("2026-11-20", "TimedStorage-ByteHrs", "1333.333333", "30.67") | {"region_id": "us-east-1"}],
+        period=date(2026, 11, 1), organisation=organisation,
+    )  # fmt: skip
+    document = advise_storage(organisation=organisation, at=NOW)
+    (bucket,), (group,) = document["buckets"], document["groups"]
+    assert (bucket["bucket"], bucket["blocked"], bucket["reason_code"]) == ("lake", True, "no-listing")
+    assert (group["class"], group["verdict"], group["saving"]) == ("STANDARD", "blocked", None)
+    assert group["reason"] == bucket["reason"]
+    assert advise_storage(organisation=organisation, bucket="lake", at=NOW)["groups"] == [group]
+    assert not storage_rows_publish(organisation=organisation, now=NOW) or not Recommendation.objects.exists()
