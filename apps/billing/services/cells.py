@@ -9,6 +9,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from finops.frames.money import CurrencyError, currency_code
+
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,18})?")
 _YES = {
     "yes": True,
@@ -43,6 +45,14 @@ def decimal_cell(value: Any, *, needed: bool = False) -> Decimal | None:
     if isinstance(value, float | bool) or not _DECIMAL.fullmatch(text):
         raise ValueError(_("Not a number: write 12.5 with a point and without grouping."))
     return Decimal(text)
+
+
+def currency_cell(value: Any) -> str:
+    """A currency's code. Raises ValueError."""
+    try:
+        return currency_code(str(value or ""))
+    except CurrencyError:
+        raise ValueError(_("Not a currency: write three letters, for example USD.")) from None
 
 
 def day_cell(value: Any, *, needed: bool = False) -> date | None:

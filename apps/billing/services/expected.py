@@ -16,19 +16,24 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
-from apps.accounts.services import audit_record
 from apps.billing.models import Delivery, ExpectedTotal
 from apps.billing.selectors.expected import deliveries_expected, expected_of
-from apps.billing.services.cells import decimal_cell, word_cell
+from apps.billing.services.cells import currency_cell, decimal_cell, word_cell
+from apps.billing.services.keyed_rows import (
+    CHANGED,
+    STORED,
+    KeyedTable,
+    row_remove,
+    row_set,
+    rows_clean,
+)
 from finops.engine.reconciliation import reconcile
-from finops.frames.money import CurrencyError, currency_code
 from finops.text.numbers import decimal_text
-from finops.text.small_tables import Mistake, TableError, read_table
+from finops.text.small_tables import read_table
 
 REQUIRED = ("billing_period", "payer", "currency", "total")
 OPTIONAL = ("report", "source")
 _MONTH = re.compile(r"([0-9]{4})-?(0[1-9]|1[0-2])(-?01(-[0-9]{8})?)?")
-_KEY = ("billing_period", "payer", "report", "currency")
 
 
 @dataclass(frozen=True)
@@ -47,27 +52,14 @@ def expected_total_set(*, organisation: Organisation, actor: Actor, **given: Any
     """Enter the total of a month (billing_period, payer, report, currency, total, source), or correct it.
     Raises ValidationError by field.
     """
-    row, _state = _set(organisation, actor, expected_clean(given))
+    row: ExpectedTotal = row_set(_TABLE, organisation, actor, expected_clean(given))[0]
     _compare([row])
     return row
 
 
 def expected_total_remove(*, row: ExpectedTotal, actor: Actor) -> bool:
     """Take out a total; False when somebody else has done it already."""
-    with transaction.atomic():
-        found = ExpectedTotal.objects.select_for_update().filter(pk=row.pk).first()
-        if found is None:
-            return False
-        audit_record(
-            organisation=found.organisation,
-            actor=actor,
-            action="expected_total.remove",
-            target=found,
-            before=_facts(found),
-        )
-        found.delete()
-        _compare([row])
-    return True
+    return row_remove(_TABLE.name, _facts, row, actor, also=lambda: _compare([row]))
 
 
 def expected_totals_import(
@@ -75,36 +67,19 @@ def expected_totals_import(
 ) -> ExpectedImported:
     """Enter the totals of a CSV, all or none. Raises TableError: also for two totals of one month."""
     rows = read_table(content, file=file, required=REQUIRED, optional=OPTIONAL)
-    cleaned: dict[tuple[Any, ...], dict[str, Any]] = {}
-    mistakes: list[Mistake] = []
-    for row in rows:
-        try:
-            fields = expected_clean({**row.cells, "source": row.cells["source"] or file})
-        except ValidationError as error:
-            mistakes += [
-                Mistake(file, row.number, name, " ".join(texts)) for name, texts in error.message_dict.items()
-            ]
-            continue
-        if cleaned.setdefault(tuple(fields[name] for name in _KEY), fields) != fields:
-            mistakes.append(Mistake(file, row.number, "total", _("Another row has this month and currency.")))
-    if mistakes:
-        raise TableError(mistakes)
-    states = {"stored": 0, "changed": 0, "same": 0}
+    cleaned = rows_clean(
+        rows, file=file, key=_TABLE.key,
+        clean=lambda row: expected_clean({**row.cells, "source": row.cells["source"] or file}),
+        clash=("total", _("Another row has this month and currency.")),
+    )  # fmt: skip
     with transaction.atomic():
-        made = []
-        for fields in cleaned.values():
-            found, state = _set(organisation, actor, fields)
-            states[state] += 1
-            made.append(found)
-        compared = _compare(made)
-    duplicates = len(rows) - states["stored"] - states["changed"]
+        made = [row_set(_TABLE, organisation, actor, fields) for fields in cleaned]
+        compared = _compare([row for row, _state in made])
+    states = [state for _row, state in made]
+    stored, changed = states.count(STORED), states.count(CHANGED)
+    reconciled = sum(delivery.reconciled is True for delivery in compared)
     return ExpectedImported(
-        len(rows),
-        states["stored"],
-        states["changed"],
-        duplicates,
-        len(compared),
-        sum(delivery.reconciled is True for delivery in compared),
+        len(rows), stored, changed, len(rows) - stored - changed, len(compared), reconciled
     )
 
 
@@ -122,7 +97,7 @@ def expected_clean(given: Mapping[str, Any]) -> dict[str, Any]:
     take("billing_period", month_cell)
     take("payer", word_cell, most=200, needed=True)
     take("report", word_cell, most=300)
-    take("currency", _currency)
+    take("currency", currency_cell)
     take("total", decimal_cell, needed=True)
     take("source", word_cell, most=300, needed=True)
     if errors:
@@ -142,41 +117,6 @@ def month_cell(value: Any) -> date:
     return date(int(found[1]), int(found[2]), 1)
 
 
-def _currency(value: Any) -> str:
-    try:
-        return currency_code(str(value or ""))
-    except CurrencyError:
-        raise ValueError(_("Not a currency: write three letters, for example USD.")) from None
-
-
-def _set(organisation: Organisation, actor: Actor, fields: dict[str, Any]) -> tuple[ExpectedTotal, str]:
-    """(the row, "stored" | "changed" | "same")."""
-    key = {name: fields[name] for name in _KEY}
-    rest = {name: fields[name] for name in ("amount", "places", "source")}
-    with transaction.atomic():
-        row, made = ExpectedTotal.objects.select_for_update().get_or_create(
-            organisation=organisation, **key, defaults=rest
-        )
-        before = None if made else _facts(row)
-        if before is not None:
-            for name, value in rest.items():
-                setattr(row, name, value)
-            if _facts(row) == before:
-                return row, "same"
-            row.set_at = Now()
-            row.save(update_fields=[*rest, "set_at"])
-            row.refresh_from_db()
-        audit_record(
-            organisation=organisation,
-            actor=actor,
-            action="expected_total.set",
-            target=row,
-            before=before,
-            after=_facts(row),
-        )
-    return row, "stored" if made else "changed"
-
-
 def _facts(row: ExpectedTotal) -> dict[str, Any]:
     return {
         "billing_period": f"{row.billing_period:%Y-%m}",
@@ -186,6 +126,12 @@ def _facts(row: ExpectedTotal) -> dict[str, Any]:
         "currency": row.currency,
         "source": row.source,
     }
+
+
+_TABLE = KeyedTable(
+    "expected_total", ExpectedTotal, ("billing_period", "payer", "report", "currency"),
+    ("amount", "places", "source"), _facts, {"set_at": Now()},
+)  # fmt: skip
 
 
 def _compare(rows: list[ExpectedTotal]) -> list[Delivery]:

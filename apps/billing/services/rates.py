@@ -17,10 +17,10 @@ from apps.accounts.models import Organisation
 from apps.accounts.services import audit_record
 from apps.billing.models import NegotiatedRateRow
 from apps.billing.selectors.rates import rate_of
-from apps.billing.services.cells import day_cell, decimal_cell, word_cell
+from apps.billing.services.cells import currency_cell, day_cell, decimal_cell, word_cell
+from apps.billing.services.keyed_rows import mistakes_of, row_remove
 from finops.engine.rates import NegotiatedRate, conflicts
-from finops.frames.money import CurrencyError, currency_code
-from finops.text.small_tables import Mistake, Row, TableError, read_table
+from finops.text.small_tables import TableError, read_table
 
 REQUIRED = ("provider", "valid_from", "source")
 OPTIONAL = ("service", "sku", "product", "region", "percent", "price", "currency", "valid_until")
@@ -69,19 +69,7 @@ def rate_end(*, row: NegotiatedRateRow, actor: Actor, until: date) -> Negotiated
 
 def rate_remove(*, row: NegotiatedRateRow, actor: Actor) -> bool:
     """Take out a row that was entered by mistake; False when somebody else has done it already."""
-    with transaction.atomic():
-        found = NegotiatedRateRow.objects.select_for_update().filter(pk=row.pk).first()
-        if found is None:
-            return False
-        audit_record(
-            organisation=found.organisation,
-            actor=actor,
-            action="negotiated_rate.remove",
-            target=found,
-            before=rate_facts(found),
-        )
-        found.delete()
-    return True
+    return row_remove("negotiated_rate", rate_facts, row, actor)
 
 
 def rates_import(*, organisation: Organisation, actor: Actor, content: bytes, file: str) -> RatesImported:
@@ -92,7 +80,7 @@ def rates_import(*, organisation: Organisation, actor: Actor, content: bytes, fi
         try:
             cleaned.append((row, rate_clean(row.cells)))
         except ValidationError as error:
-            mistakes += _mistakes(file, row, error)
+            mistakes += mistakes_of(file, row, error)
     if mistakes:
         raise TableError(mistakes)
     stored = 0
@@ -107,7 +95,7 @@ def rates_import(*, organisation: Organisation, actor: Actor, content: bytes, fi
             try:
                 _add(organisation, actor, fields)
             except ValidationError as error:
-                mistakes += _mistakes(file, row, error)
+                mistakes += mistakes_of(file, row, error)
             stored += 1
         if mistakes:
             raise TableError(mistakes)
@@ -152,9 +140,9 @@ def _currency(given: Any, price: Decimal | None, errors: dict[str, str]) -> str:
         errors["currency"] = _("A percentage has no currency. Leave it empty.")
         return ""
     try:
-        return currency_code(text)
-    except CurrencyError:
-        errors["currency"] = _("Not a currency: write three letters, for example USD.")
+        return currency_cell(text)
+    except ValueError as error:
+        errors["currency"] = str(error)
         return ""
 
 
@@ -213,12 +201,6 @@ def rate_facts(row: NegotiatedRateRow) -> dict[str, Any]:
 def _lock(organisation: Organisation) -> None:
     """Two writers at once must not add two rows that tie."""
     Organisation.objects.select_for_update().get(pk=organisation.pk)
-
-
-def _mistakes(file: str, row: Row, error: ValidationError) -> list[Mistake]:
-    return [
-        Mistake(file, row.number, field, " ".join(messages)) for field, messages in error.message_dict.items()
-    ]
 
 
 __all__ = ["RatesImported", "rate_add", "rate_clean", "rate_end", "rate_remove", "rates_import"]
