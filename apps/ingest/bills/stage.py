@@ -159,7 +159,7 @@ class Stager:
         try:
             found = self.con.execute(f"SELECT {aggregates} FROM {file.relation(kind.null_word)}").fetchall()
         except duckdb.Error as error:
-            raise self._unreadable(shown, error) from error
+            raise self._unreadable(shown, file, error) from error
         return tuple(found[0])
 
     def _one_header(self, bundle: Bundle, opened: Sequence[_Opened]) -> None:
@@ -219,7 +219,7 @@ class Stager:
                 f"FILTER (x_row IS NOT NULL) FROM read_parquet({quote(path)})"
             ).fetchall()[0]
         except duckdb.Error as error:
-            raise self._unreadable(one.shown, error) from error
+            raise self._unreadable(one.shown, one.file, error) from error
         finally:
             cursor.close()
         self.tell(rows)
@@ -324,10 +324,11 @@ class Stager:
         try:
             return con.execute(sql).fetchall()
         except duckdb.Error as error:
-            raise self._unreadable(one.shown, error) from error
+            raise self._unreadable(one.shown, one.file, error) from error
 
-    def _unreadable(self, shown: str, error: duckdb.Error) -> Exception:
-        told = reading_error(error)
+    @staticmethod
+    def _unreadable(shown: str, file: BillFile, error: duckdb.Error) -> Exception:
+        told = reading_error(error, file)
         if told is None:
             return error
         return BillRefusedError(f"{shown}: {told}", [Rejection(shown, None, "", str(told))])

@@ -39,7 +39,10 @@ _MIXED_MOST_BYTES = 64 << 20
 _DELIMITERS = ",;\t|"
 _PARQUET = b"PAR1"
 _GZIP, _ZSTD = b"\x1f\x8b", b"(\xb5/\xfd"
+# A gzip stream ends with its checksum and length, which are not both zero.
+_GZIP_END = 8
 _XZ, _BZ2, _ZIP = b"\xfd7zXZ\x00", b"BZh", b"PK\x03\x04"
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 _MEMBERS = (".csv", ".tsv", ".txt", ".gz", ".parquet")
 # What DuckDB says of a line of a CSV file -> what that means.
 _SIGNS = {
@@ -123,6 +126,8 @@ def open_bill_file(path: Path, folder: Path, limits: ArchiveLimits | None = None
     try:
         start = _start(path, opener)
         encoding, mark = _encoding(start)
+        if compression == "gzip" and _is_padded(path):
+            compression = "unpack"
         if compression == "unpack" or encoding != "utf-8":
             path, compression = _unpacked(path, opener, folder, limits), "none"
             mark = 0
@@ -150,6 +155,13 @@ def _encoding(start: bytes) -> tuple[str, int]:
 def _magic(path: Path) -> bytes:
     with path.open("rb") as handle:
         return handle.read(8)
+
+
+def _is_padded(path: Path) -> bool:
+    """Whether zeros stand behind a gzip stream, as tapes and some copies leave them: DuckDB stops there."""
+    with path.open("rb") as handle:
+        handle.seek(-min(_GZIP_END, path.stat().st_size), io.SEEK_END)
+        return not any(handle.read(_GZIP_END))
 
 
 def _opener(head: bytes) -> tuple[Callable[[IO[bytes]], Any], str]:
@@ -287,6 +299,8 @@ def _header(text: bytes) -> tuple[str, tuple[Header, ...]]:
     if "\ufffd" in "".join(record):
         raise UnreadableError("the header is not UTF-8 (save the file as UTF-8)")
     names = [column.strip() for column in record]
+    if not any(names):
+        raise UnreadableError("line 1 is blank: the header has to be the first line")
     if len(names) < 2:
         raise UnreadableError("no table: the first line has no columns")
     repeated = sorted({column for column in names if names.count(column) > 1 and column})
@@ -306,9 +320,11 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
 
 
-def reading_error(error: duckdb.Error) -> UnreadableError | None:
+def reading_error(error: duckdb.Error, file: BillFile | None = None) -> UnreadableError | None:
     """What DuckDB says of a file that is no bill, as our refusal; None when the fault is not the file's."""
     told = _first_line(error)
+    if file is not None and "state machine" in told and (line := other_line_end(file)):
+        return UnreadableError(f"line {line} ends in another way than line 1 (save it with LF, CR LF or CR)")
     if isinstance(error, duckdb.IOException | duckdb.InvalidInputException) and any(
         word in str(error)
         for word in (
@@ -328,10 +344,34 @@ def reading_error(error: duckdb.Error) -> UnreadableError | None:
     return None
 
 
+def other_line_end(file: BillFile) -> int:
+    """The first line that ends in another way than line 1, breaks between quotes aside; 0 for none."""
+    opener, _ = _opener(_magic(file.path))
+    wanted, line, inside, held = b"", 0, False, b""
+    try:
+        with _opened(file.path, opener) as stream:
+            while chunk := stream.read(CHUNK):
+                data = held + chunk
+                # What comes after a CR at the end is not known yet.
+                held = b"\r" if data.endswith(b"\r") else b""
+                for number, piece in enumerate(data[: len(data) - len(held)].split(b'"')):
+                    inside ^= number > 0
+                    for end in () if inside else _LINE_END.findall(piece):
+                        line += 1
+                        wanted = wanted or end
+                        if end != wanted:
+                            return line
+    except _BROKEN:
+        return 0
+    return 0
+
+
 def _plainly(told: str) -> str:
     """What is wrong with a line, without DuckDB's advice and paths of the machine; "" where not known."""
     if "end of GZIP stream" in told:
         return "the gzip stream ends too early"
+    if "not a GZIP stream" in told:
+        return "there is something behind the end of the gzip stream"
     line = re.search(r"CSV Error on Line: (\d+)", told)
     cells = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", told)
     if line is None:
