@@ -13,10 +13,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from apps.billing.selectors.commitments import Standing
-from apps.ingest.selectors import price_snapshots
 from apps.prices.selectors import on_demand_prices
-from apps.prices.selectors.books import price_book
-from finops.engine.series import US_PER_HOUR, PriceBook, to_us
+from apps.recommendations.services.spot_measured import ZoneMean, zone_means
 
 DIGITS = Decimal("0.00000001")
 
@@ -124,46 +122,26 @@ def spot_means(
     for place in places:
         groups[place.provider, place.region, place.platform].add(place.instance_type)
     found: dict[Place, SpotMean] = {}
-    prices = price_snapshots(snapshots)
     for (provider, region, platform), types in sorted(groups.items()):
-        book = price_book(
-            provider=provider, regions=[region], types=sorted(types), product=platform, snapshots=prices
-        )
-        for kind in types:
-            mean = _mean(book, kind, to_us(start), to_us(end))
+        zones: dict[str, list[ZoneMean]] = defaultdict(list)
+        for one in zone_means(
+            provider=provider, region=region, types=types, platform=platform, start=start, end=end,
+            snapshots=snapshots,
+        ):  # fmt: skip
+            zones[one.instance_type].append(one)
+        for kind, each in zones.items():
+            mean = _mean(each)
             if mean is not None:
                 found[Place(provider, region, platform, kind)] = mean
     return found
 
 
-def _mean(book: PriceBook, kind: str, start: int, end: int) -> SpotMean | None:
-    zones: list[tuple[float, float, str, str]] = []
-    for index, key in enumerate(book.keys):
-        if key.instance_type != kind or end <= start:
-            continue
-        cost, known = known_cost(book, index, start, end)
-        if known > 0:
-            zones.append((cost / known, known / (end - start), key.zone, key.currency))
-    currencies = {zone[3] for zone in zones}
-    if len(currencies) != 1:
+def _mean(zones: Sequence[ZoneMean]) -> SpotMean | None:
+    if len({zone.currency for zone in zones}) != 1:
         return None
-    price, share, name, currency = min(zones)
-    return SpotMean(
-        _price(price), name, _price(float(np.mean([zone[0] for zone in zones]))), len(zones), share, currency
-    )
-
-
-def known_cost(book: PriceBook, index: int, start: int, end: int) -> tuple[float, float]:
-    """(price times microseconds, microseconds) over the known parts of [start, end) of one series."""
-    first, last = book.known_offsets[index], book.known_offsets[index + 1]
-    cost, known = 0.0, 0
-    for a, b in zip(book.known_from[first:last].tolist(), book.known_to[first:last].tolist(), strict=True):
-        opening = int(book.times[book.offsets[index]])
-        low, high = max(a, start, opening), min(b, end)
-        if high > low:
-            cost += float(book.cost([index], [low], [high - low])[0]) * US_PER_HOUR
-            known += high - low
-    return cost, float(known)
+    best = min(zones, key=lambda zone: (zone.price, zone.known_share, zone.zone))
+    mean = float(np.mean([zone.price for zone in zones]))
+    return SpotMean(_price(best.price), best.zone, _price(mean), len(zones), best.known_share, best.currency)
 
 
 def _price(value: float) -> Decimal:

@@ -12,16 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-import numpy as np
-
-from apps.prices.selectors.books import loaded_book
+from apps.recommendations.services.spot_measured import zone_means
 from finops.engine.commitments.evaluate import Rival
 from finops.engine.commitments.pools import PoolBook, PoolUse
 from finops.engine.commitments.refusal import Refusal, refuse
-from finops.engine.runs import mean_prices
-from finops.engine.series import to_us
 from finops.frames.offers import Offer, OfferKey, OfferKind
-from finops.lake import SPOT_CHANGES, SPOT_KNOWN
 
 SPOT = "spot"
 # Names of rivals in the order in which they are told, with what they stand for.
@@ -182,18 +177,12 @@ def _means(
     currency: str,
 ) -> dict[str, tuple[float, str, float]]:
     """(mean, zone, known share) by type; the cheapest zone among those that are known long enough."""
-    if SPOT_CHANGES not in snapshots or SPOT_KNOWN not in snapshots:
-        return {}
-    loaded = loaded_book(
-        provider=provider, regions=[region], types=types, product=platform, snapshots=snapshots
-    )
-    low, high = (to_us(moment) for moment in period)
-    means, known = mean_prices(loaded.book, low, high)
-    hours = (period[1] - period[0]).total_seconds() / 3600
     best: dict[str, tuple[bool, float, str, float]] = {}
-    for key, price, covered in zip(loaded.book.keys, means.tolist(), known.tolist(), strict=True):
-        if key.currency == currency and np.isfinite(price):
-            name = loaded.zone_names.get(key.zone, key.zone)
-            row = (covered / hours < KNOWN_SHARE, price, name, covered / hours)
-            best[key.instance_type] = min(best.get(key.instance_type, row), row)
+    for one in zone_means(
+        provider=provider, region=region, types=types, platform=platform, start=period[0], end=period[1],
+        snapshots=snapshots,
+    ):  # fmt: skip
+        if one.currency == currency:
+            row = (one.known_share < KNOWN_SHARE, one.price, one.zone, one.known_share)
+            best[one.instance_type] = min(best.get(one.instance_type, row), row)
     return {kind: (price, zone, share) for kind, (_short, price, zone, share) in best.items()}
