@@ -52,14 +52,21 @@ def bands_of(
     `span`: the days of reads up to the listing. Idle times count from its last day or the listing's day,
     whichever is earlier; without it, and for noncurrent versions, they are not known.
     """
+    con.execute(f"CREATE OR REPLACE TEMP TABLE st_bands AS {_bands_sql(objects, listed_on, reads, span)}")
     for keep in _FEWER_PREFIXES:
-        rows = con.execute(_bands_sql(objects, listed_on, reads, span, keep)).fetchall()
+        rows = con.execute(
+            f"SELECT {_kept_prefix('st_bands', 'sum(bytes)', keep)} AS kept, storage_class, tier, state, "
+            "size_band, age_band, idle_band, CAST(sum(objects) AS BIGINT), CAST(sum(bytes) AS BIGINT) "
+            "FROM st_bands GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
         if len(rows) <= MOST_CELLS:
             break
+    con.execute("DROP TABLE st_bands")
     return [_cell(row, listed_on, span) for row in rows]
 
 
-def _bands_sql(objects: str, listed_on: date, reads: str, span: Span | None, keep: int) -> str:
+def _bands_sql(objects: str, listed_on: date, reads: str, span: Span | None) -> str:
+    """One look at every object: the bands of each prefix."""
     # greatest() passes over null, which would make an unknown age 0.
     age = f"CASE WHEN modified IS NOT NULL THEN greatest({_day(listed_on)} - modified, 0) END"
     joined, idle = objects, "NULL"
@@ -77,11 +84,13 @@ def _bands_sql(objects: str, listed_on: date, reads: str, span: Span | None, kee
             f"THEN greatest({as_of} - greatest(last_read, coalesce(modified, last_read)), 0) "
             f"WHEN modified >= {_day(span.first)} THEN greatest({as_of} - modified, 0) ELSE -1 END"
         )
+    # Numbers first, bands of them above: a band is a chain of comparisons with its number.
+    numbers = f"SELECT prefix, storage_class, tier, state, size, {age} AS age, {idle} AS idle FROM {joined}"
     return (
-        f"SELECT {_kept_prefix(objects, 'sum(size)', keep)} AS kept, storage_class, tier, state, "
-        f"{_band('size', SIZE_EDGES)} AS size_band, {_band(f'({age})', AGE_EDGES)} AS age_band, "
-        f"{_band(f'({idle})', IDLE_EDGES)} AS idle_band, count(*), CAST(sum(size) AS BIGINT) "
-        f"FROM {joined} GROUP BY ALL ORDER BY ALL"
+        "SELECT prefix, storage_class, tier, state, "
+        f"{_band('size', SIZE_EDGES)} AS size_band, {_band('age', AGE_EDGES)} AS age_band, "
+        f"{_band('idle', IDLE_EDGES)} AS idle_band, count(*) AS objects, CAST(sum(size) AS BIGINT) AS bytes "
+        f"FROM ({numbers}) GROUP BY ALL"
     )
 
 

@@ -17,7 +17,7 @@ from finops.providers.aws.storage_inventory import Manifest, parse_manifest
 from finops.providers.aws.storage_logs import is_access_log
 from finops.providers.aws.storage_trail import is_trail
 from finops.providers.files.archives import UnreadableError
-from finops.providers.files.storage_files import Table, digests, open_table, start_of, whole_text
+from finops.providers.files.storage_files import Table, md5_of, open_table, sha256_of, start_of, whole_text
 from finops.providers.files.storage_reads import COLUMNS as READS_COLUMNS
 from finops.providers.storage import Kind, StorageFileError, nearest_kind
 from finops.providers.storage.kinds import plain
@@ -91,7 +91,8 @@ class Recogniser:
         try:
             if _is_lens_manifest(document):
                 for key, md5 in _lens_files(document):
-                    one, sha = _named(key, None, md5, files)
+                    one, _digest = _named(key, None, md5, files)
+                    sha = sha256_of(one.path)
                     claimed.add(one.path)
                     self._lens(one, sha, str(document[_LENS_SCHEMA]))
                 return
@@ -111,7 +112,7 @@ class Recogniser:
         if told is None:
             return
         wanted = whole_text(told.path, 1 << 16).decode("ascii", "replace").strip().casefold()
-        if wanted and wanted != digests(file.path)[1]:
+        if wanted and wanted != md5_of(file.path):
             raise StorageFileError(f"the manifest's MD5 is not the one in {beside}", field="MD5checksum")
 
     def _listing(
@@ -138,7 +139,7 @@ class Recogniser:
 
     def _alone(self, file: File) -> None:
         try:
-            self._one(file, digests(file.path)[0])
+            self._one(file, sha256_of(file.path))
         except (StorageFileError, UnreadableError) as error:
             told = str(error).removeprefix("no bill: ")
             row, field = getattr(error, "row", None), getattr(error, "field", "")
@@ -258,7 +259,7 @@ def _matches(file: File, key: str) -> int:
 
 
 def _named(key: str, size: int | None, md5: str, files: Sequence[File]) -> tuple[File, str]:
-    """(the file that a manifest names, its SHA-256). Raises StorageFileError where it is not there or is
+    """(the file that a manifest names, a digest of it). Raises StorageFileError where it is not there or is
     another.
     """
     candidates = [(same, file) for file in files if (same := _matches(file, key))]
@@ -270,13 +271,13 @@ def _named(key: str, size: int | None, md5: str, files: Sequence[File]) -> tuple
     most = max(same for same, _ in candidates)
     reasons = []
     for file in (file for same, file in candidates if same == most):
-        sha, found = digests(file.path)
-        if md5 and found != md5.casefold():
-            reasons.append(f"{file.name}: its MD5 is {found}, the manifest's {md5}: another or damaged file")
-        elif size is not None and file.path.stat().st_size != size:
+        if size is not None and file.path.stat().st_size != size:
             reasons.append(f"{file.name}: {file.path.stat().st_size} bytes, the manifest says {size}")
+        elif md5 and (found := md5_of(file.path)) != md5.casefold():
+            reasons.append(f"{file.name}: its MD5 is {found}, the manifest's {md5}: another or damaged file")
         else:
-            return file, sha
+            # The MD5 that was just proven stands for the content; without one it is read for a digest.
+            return file, md5.casefold() or sha256_of(file.path)
     raise StorageFileError("; ".join(reasons), field="MD5checksum")
 
 

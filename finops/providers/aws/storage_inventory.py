@@ -168,26 +168,26 @@ def objects_sql(relation: str, columns: Mapping[str, str], *, also: str = "") ->
     def text(ours: str) -> str:
         return f"coalesce({columns[ours]}, '')" if ours in columns else "''"
 
-    key, size, modified, latest = text("key"), text("size"), text("modified"), text("latest")
-    deleted = f"(lower({text('deleted')}) = 'true')"
+    key, latest = text("key"), text("latest")
     tiers = " ".join(f"WHEN {text('tier')} = '{theirs}' THEN '{ours}'" for theirs, ours in _TIERS.items())
-    bucket = f"{text('bucket')} AS bucket_name" if "bucket" in columns else "NULL AS bucket_name"
-    state = (
-        f"CASE WHEN lower({latest}) = 'false' THEN '{NONCURRENT}' ELSE '{CURRENT}' END"
-        if "latest" in columns
-        else f"'{CURRENT}'"
-    )
-    checks = [f"WHEN {key} = '' THEN 'key'"]
+    bucket = text("bucket") if "bucket" in columns else "NULL"
+    state = f"CASE WHEN lower({latest}) = 'false' THEN '{NONCURRENT}' ELSE '{CURRENT}' END"
+    checks = ["WHEN key_text = '' THEN 'key'"]
     if "latest" in columns:
-        checks.append(f"WHEN lower({latest}) NOT IN ('true', 'false') THEN 'latest'")
-    checks.append(f"WHEN NOT {deleted} AND {whole_number(size)} IS NULL THEN 'size'")
+        checks.append("WHEN latest NOT IN ('true', 'false', 'TRUE', 'FALSE', 'True', 'False') THEN 'latest'")
+    checks.append("WHEN NOT deleted AND size IS NULL THEN 'size'")
     if "modified" in columns:
-        checks.append(f"WHEN {modified} != '' AND {day_of(modified)} IS NULL THEN 'modified'")
-    checks.append(f"WHEN NOT {deleted} AND {text('storage_class')} = '' THEN 'storage_class'")
-    return (
-        f"SELECT {bucket}, {key_id(key)} AS key_id, {prefix_of(key)} AS prefix, "
+        checks.append("WHEN modified IS NULL AND modified_text != '' THEN 'modified'")
+    checks.append("WHEN NOT deleted AND storage_class = '' THEN 'storage_class'")
+    # What a check needs is worked out once, below it: inside a CASE it would be worked out again.
+    cells = (
+        f"SELECT {bucket} AS bucket_name, {key_id(key)} AS key_id, {prefix_of(key)} AS prefix, "
         f"{text('storage_class')} AS storage_class, CASE {tiers} ELSE {text('tier')} END AS tier, "
-        f"{state} AS state, {whole_number(size)} AS size, {day_of(modified)} AS modified, "
-        f"{deleted} AS deleted, "
-        f"CASE {' '.join(checks)} END AS wrong{also} FROM {relation}"
+        f"{state if 'latest' in columns else repr(CURRENT)} AS state, {whole_number(text('size'))} AS size, "
+        f"{day_of(text('modified'))} AS modified, lower({text('deleted')}) = 'true' AS deleted, "
+        f"{key} AS key_text, {latest} AS latest, {text('modified')} AS modified_text{also} FROM {relation}"
+    )
+    return (
+        "SELECT bucket_name, key_id, prefix, storage_class, tier, state, size, modified, deleted, "
+        f"CASE {' '.join(checks)} END AS wrong{also} FROM ({cells})"
     )

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from finops.providers.files.archives import CHUNK, UnreadableError
+from finops.providers.files.archives import UnreadableError
 from finops.providers.files.bill_files import BillFile, open_bill_file, reading_error
 from finops.text.sql import name, quote
 
@@ -128,14 +128,16 @@ def whole_text(path: Path, most: int) -> bytes:
     return data
 
 
-def digests(path: Path) -> tuple[str, str]:
-    """(SHA-256, MD5) of a file as it lies there."""
-    sha, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file as it lies there."""
     with path.open("rb") as handle:
-        while chunk := handle.read(CHUNK):
-            sha.update(chunk)
-            md5.update(chunk)
-    return sha.hexdigest(), md5.hexdigest()
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def md5_of(path: Path) -> str:
+    """The MD5 of a file as it lies there: what manifests tell."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def broken(error: Exception) -> UnreadableError | None:
