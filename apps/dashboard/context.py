@@ -12,6 +12,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from apps.dashboard.freshness import DataAge, data_age
+from apps.dashboard.listing_age import listing_age
 from apps.dashboard.spend import bill_age
 from apps.recommendations.selectors.inbox import waiting_count
 
@@ -89,10 +90,14 @@ def waiting_of(request: HttpRequest) -> dict[str, int]:
 
 
 def age_of(request: HttpRequest) -> DataAge:
-    """Age of what the page rests on, where its view does not say: bills under Deals, else prices."""
+    """Age of what the page rests on, where its view does not say: bills under Deals, listings under Storage,
+    else prices.
+    """
     match = request.resolver_match
     if match is not None and match.route.startswith("deals/"):
         return bill_age(getattr(request, "organisation", None), timezone.now())
+    if match is not None and match.route.startswith("storage/"):
+        return listing_age(getattr(request, "organisation", None), timezone.now())
     return data_age(request)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from apps.dashboard import format as fmt
@@ -63,15 +64,22 @@ def policies_cash(
         labels.append(EndLabel(text, line.cash[-1], label, index == 0))
     layout = base_layout(right=204) | {"xaxis": _months(months, start_word, month_word, 3), "yaxis": axis}
     layout["annotations"] = end_labels(labels, bottom, top, HEIGHT)
-    phone = base_layout(right=24, height=PHONE_HEIGHT) | {
+    phone = base_layout(right=48, height=PHONE_HEIGHT) | {
         "xaxis": _months(months, start_word, month_word, 6),
         "yaxis": axis,
     }
+    # No room for names: the table under the plot has them in the same order.
+    bare = [
+        EndLabel(label.text.rsplit(" ", 1)[-1], label.value, label.colour, label.strong) for label in labels
+    ]
+    phone["annotations"] = end_labels(bare, bottom, top, PHONE_HEIGHT)
     return {"data": traces, "layout": layout, "phone": phone}
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 30 else name[:29] + "…"
+    short = name.replace("Glacier Instant Retrieval", "Glacier Instant")
+    short = short.replace("Glacier Flexible Retrieval", "Glacier Flexible")
+    return short if len(short) <= 30 else short[:29] + "…"
 
 
 def _months(months: Sequence[int], start: str, end: str, step: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from django.contrib import messages
@@ -21,13 +21,11 @@ from apps.accounts.access import access
 from apps.accounts.actors import Actor
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.roles import Action, allowed
-from apps.dashboard import format as fmt
 from apps.dashboard.forms_storage import ChangeForm, CheckpointForm, WordForm
-from apps.dashboard.freshness import DataAge, parse_at
+from apps.dashboard.freshness import parse_at
 from apps.dashboard.presenters import storage as words
 from apps.dashboard.tabs import STORAGE_TABS
 from apps.dashboard.views.spend import organisation_of
-from apps.dashboard.words import lang
 from apps.recommendations.models import StorageMark
 from apps.recommendations.selectors.storage import mark_list, storage_account_list
 from apps.recommendations.services.storage_advice import advise_storage
@@ -42,8 +40,6 @@ CSV_KEYS = (
     "one_time", "monthly_after", "saving_low", "saving", "saving_high", "break_even_month", "currency",
     "reason",
 )  # fmt: skip
-# Inventories come daily or weekly.
-LATE = timedelta(days=8)
 DEFAULTS: dict[str, Any] = {
     "gib": 100.0, "objects": 64, "keep_months": 3.0, "reads_a_month": 0.0, "every_hours": 1.0,
     "run_hours": 240.0, "keep_last": 3, "claimed_pct": CLAIMED_PCT, "region": "us-east-1",
@@ -85,19 +81,8 @@ def storage_page(request: HttpRequest) -> HttpResponse:
         "buckets": buckets,
         "blocked": [one for one in buckets if one["blocked"]],
         "currency": document["currency"],
-        "data_age": _age(document["buckets"]),
     }
     return render(request, "dashboard/storage.html", context)
-
-
-def _age(buckets: list[dict[str, Any]]) -> DataAge:
-    """For the top bar: when the newest listing was made."""
-    listed = [datetime.fromisoformat(one["listed_at"]) for one in buckets if one.get("listed_at")]
-    if not listed:
-        return DataAge("none", _("No listing yet"))
-    now = datetime.now(UTC)
-    text = _("Listing %(age)s") % {"age": fmt.age(max(listed), now, lang())}
-    return DataAge("" if now - max(listed) <= LATE else "late", text)
 
 
 def _choices(document: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +127,6 @@ def _group(request: HttpRequest, given: Any, status: int = 200, **forms: Any) ->
     here = {"bucket": bucket, "path": prefix, "state": state}
     context = {
         "page": "storage",
-        "data_age": _age(document["buckets"]),
         "heading": words.prefix_heading(groups),
         "lead": words.prefix_lead(groups),
         "kpis": words.prefix_kpis(groups),
