@@ -69,9 +69,7 @@ def policies_cash(
         "yaxis": axis,
     }
     # No room for names: the table under the plot has them in the same order.
-    bare = [
-        EndLabel(label.text.rsplit(" ", 1)[-1], label.value, label.colour, label.strong) for label in labels
-    ]
+    bare = [replace(label, text=label.text.rsplit(" ", 1)[-1]) for label in labels]
     phone["annotations"] = end_labels(bare, bottom, top, PHONE_HEIGHT)
     return {"data": traces, "layout": layout, "phone": phone}
 
