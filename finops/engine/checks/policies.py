@@ -1,0 +1,274 @@
+"""Policies as data, each with its own verdict: pass < warn < cannot judge < deny, and the worst counts.
+
+Limits are "above": exactly at the limit passes. A limit in percent has no answer where the base is absent,
+0 or a credit: with a rise it cannot judge, without one it passes. What has no price is never read as 0: where
+a side could not be priced at all, a limit cannot judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from finops.engine.checks.pricing import Priced
+from finops.engine.spend import EXACT
+from finops.frames.check_words import number
+from finops.frames.cost_items import MACHINE, ON_DEMAND, CheckInputError, Range, Resource
+from finops.frames.money import CurrencyError, currency_code
+
+
+class Verdict(StrEnum):
+    """In rising order of what counts."""
+
+    PASS = "pass"  # noqa: S105
+    WARN = "warn"
+    CANNOT_JUDGE = "cannot judge"
+    DENY = "deny"
+
+
+ORDER = tuple(Verdict)
+AMOUNTS = ("max_increase", "max_decrease", "max_total")
+PERCENTS = ("max_increase_percent", "max_decrease_percent")
+PARTS = ("spot_eligible_on_demand", "volume_types", "required_tag")
+KINDS = (*AMOUNTS, *PERCENTS, "team_budget", *PARTS, "all_priced")
+CASES = ("low", "expected", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`level`: what breaking it makes, warn or deny. `case`: which of low, expected, high is held against a
+    limit. `names`: volume types, or the key of a tag; `value`: the tag's value, "" for any."""
+
+    kind: str
+    level: Verdict
+    limit: Decimal | None = None
+    currency: str = ""
+    case: str = "expected"
+    names: tuple[str, ...] = ()
+    value: str = ""
+    team: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a policy found. `code` says why in a word: above, at most, no base, not priced, currency, parts,
+    none, tags unknown, no budget. `found` in the unit of the limit; `excess` above it; `addresses`: which."""
+
+    policy: Policy
+    verdict: Verdict
+    code: str
+    found: Decimal | None = None
+    excess: Decimal | None = None
+    addresses: tuple[str, ...] = ()
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict that counts; pass where nothing was asked."""
+    return max(verdicts, key=ORDER.index, default=Verdict.PASS)
+
+
+def policies_of(document: Mapping[str, Any], *, file: str = "policies") -> tuple[Policy, ...]:
+    """Policies of a document: `{"policies": [{"kind", …}]}`, or limits by name, `{"max_increase": "40.00"}`.
+
+    Every name is checked. Raises CheckInputError that names policy and field.
+    """
+    known = {"policies", "locale", "currency", "version", *AMOUNTS, *PERCENTS}
+    for name in document:
+        if name not in known:
+            told = f"unknown; known: {', '.join(sorted(known))}"
+            raise CheckInputError(told, file=file, field=str(name)[:60])
+    locale, currency = str(document.get("locale") or ""), document.get("currency") or ""
+    rows = document.get("policies") or []
+    if not isinstance(rows, list) or len(rows) > 200:
+        raise CheckInputError("not a list of at most 200 policies", file=file, field="policies")
+    short = [{"kind": name, "limit": document[name]} for name in (*AMOUNTS, *PERCENTS) if name in document]
+    return tuple(
+        _policy(row, f"policies[{i}]", file, locale, currency) for i, row in enumerate([*rows, *short])
+    )
+
+
+_FIELDS = {"kind", "level", "limit", "currency", "case", "types", "tag", "value", "team", "title"}
+
+
+def _policy(row: Any, address: str, file: str, locale: str, currency: Any) -> Policy:
+    def refuse(field: str, reason: str) -> CheckInputError:
+        return CheckInputError(reason, file=file, address=address, field=field)
+
+    if not isinstance(row, dict):
+        raise refuse("", "not a mapping")
+    if unknown := [str(name) for name in row if name not in _FIELDS]:
+        raise refuse(unknown[0][:60], f"unknown; known: {', '.join(sorted(_FIELDS))}")
+    kind, level, case = row.get("kind"), row.get("level"), row.get("case") or "expected"
+    if kind not in KINDS:
+        raise refuse("kind", f"unknown; known: {', '.join(KINDS)}")
+    if level not in (None, "warn", "deny"):
+        raise refuse("level", "warn or deny")
+    if case not in CASES:
+        raise refuse("case", f"one of {', '.join(CASES)}")
+    limit, money = None, ""
+    if kind in AMOUNTS or kind in PERCENTS:
+        limit = number(row.get("limit"), locale=locale, file=file, address=address, field="limit")
+    if kind in AMOUNTS:
+        try:
+            money = currency_code(str(row.get("currency") or currency or "USD"))
+        except CurrencyError as error:
+            raise refuse("currency", str(error)) from error
+    names = _names(row, kind, refuse)
+    for field in ("value", "team", "title"):
+        if not isinstance(row.get(field) or "", str) or len(row.get(field) or "") > 200:
+            raise refuse(field, "not a text of at most 200 characters")
+    default = Verdict.WARN if kind in PARTS else Verdict.DENY
+    return Policy(
+        kind=kind,
+        level=Verdict(level) if level else default,
+        limit=limit,
+        currency=money,
+        case=case,
+        names=names,
+        value=row.get("value") or "",
+        team=row.get("team") or "",
+        title=row.get("title") or "",
+    )
+
+
+def _names(row: Mapping[str, Any], kind: str, refuse: Any) -> tuple[str, ...]:
+    if kind == "volume_types":
+        types = row.get("types")
+        if not isinstance(types, list) or not types or not all(isinstance(t, str) for t in types):
+            raise refuse("types", "a list of volume types, for example [gp2]")
+        return tuple(types)
+    if kind in {"required_tag", "spot_eligible_on_demand"}:
+        tag = row.get("tag") or ("" if kind == "required_tag" else "interruptible")
+        if not isinstance(tag, str) or not tag:
+            raise refuse("tag", "the key of a tag, for example owner")
+        return (tag,)
+    return ()
+
+
+def judge(
+    policy: Policy, priced: Priced, *, budget: Decimal | None = None, spent: Decimal | None = None
+) -> Outcome:
+    """One policy. `budget` and `spent`, for `team_budget`: the team's budget of the month and what it is
+    expected to spend without this change.
+    """
+    if policy.kind == "all_priced":
+        where = tuple(dict.fromkeys(part.address for part in priced.unpriced))
+        if where:
+            return Outcome(policy, Verdict.CANNOT_JUDGE, "parts", Decimal(len(priced.unpriced)), None, where)
+        return Outcome(policy, Verdict.PASS, "none", Decimal(0))
+    if policy.kind in PARTS:
+        return _parts(policy, priced)
+    if policy.kind == "team_budget":
+        return _budget(policy, priced, budget, spent)
+    return _limit(policy, priced)
+
+
+def _case(found: Range, policy: Policy) -> Decimal:
+    value: Decimal = getattr(found, policy.case)
+    return value
+
+
+def _limit(policy: Policy, priced: Priced) -> Outcome:
+    total, limit = priced.total, policy.limit or Decimal(0)
+    if policy.currency and priced.currency is not None and policy.currency != priced.currency:
+        return Outcome(policy, Verdict.CANNOT_JUDGE, "currency")
+    if policy.kind == "max_total":
+        if total.after is None:
+            return Outcome(policy, Verdict.CANNOT_JUDGE, "not priced")
+        return _held(
+            policy, _case(total.after, policy) if isinstance(total.after, Range) else Decimal(0), limit
+        )
+    if total.delta is None:
+        return Outcome(policy, Verdict.CANNOT_JUDGE, "not priced")
+    # "high" of a fall is its largest fall: the sign turns the ends round.
+    falls = policy.kind.startswith("max_decrease")
+    delta = Range(-total.delta.high, -total.delta.expected, -total.delta.low) if falls else total.delta
+    change = _case(delta, policy)
+    if policy.kind not in PERCENTS:
+        return _held(policy, change, limit)
+    base = total.before.expected if isinstance(total.before, Range) else None
+    if change <= 0:
+        return Outcome(
+            policy, Verdict.PASS, "at most", Decimal(0) if base is None or base <= 0 else _share(change, base)
+        )
+    if base is None or base <= 0:
+        return Outcome(policy, Verdict.CANNOT_JUDGE, "no base")
+    return _held(policy, _share(change, base), limit)
+
+
+def _share(change: Decimal, base: Decimal) -> Decimal:
+    return EXACT.divide(EXACT.multiply(change, Decimal(100)), base)
+
+
+def _held(policy: Policy, found: Decimal, limit: Decimal) -> Outcome:
+    if found > limit:
+        return Outcome(policy, policy.level, "above", found, EXACT.subtract(found, limit))
+    return Outcome(policy, Verdict.PASS, "at most", found)
+
+
+def _budget(policy: Policy, priced: Priced, budget: Decimal | None, spent: Decimal | None) -> Outcome:
+    if budget is None or spent is None:
+        return Outcome(policy, Verdict.CANNOT_JUDGE, "no budget")
+    if priced.total.delta is None:
+        return Outcome(policy, Verdict.CANNOT_JUDGE, "not priced")
+    found = EXACT.add(spent, _case(priced.total.delta, policy))
+    return _held(policy, found, budget)
+
+
+def _parts(policy: Policy, priced: Priced) -> Outcome:
+    """Policies about resources that are there after the change."""
+    there = [line.resource for line in priced.lines if line.resource.after is not None]
+    if policy.kind == "required_tag":
+        return _tagged(policy, there)
+    check = _wrong_volume if policy.kind == "volume_types" else _could_be_spot
+    broken = tuple(one.address for one in there if check(one, policy))
+    if broken:
+        return Outcome(policy, policy.level, "parts", Decimal(len(broken)), None, broken)
+    return Outcome(policy, Verdict.PASS, "none", Decimal(0))
+
+
+def _tagged(policy: Policy, there: Sequence[Resource]) -> Outcome:
+    tag = policy.names[0]
+    missing, unknown = [], []
+    for one in there:
+        if not one.taggable or one.after is None:
+            continue
+        if one.after.tags is None:
+            unknown.append(one.address)
+        elif not _has_tag(one.after.tags, tag, policy.value):
+            missing.append(one.address)
+    if missing:
+        return Outcome(policy, policy.level, "parts", Decimal(len(missing)), None, tuple(missing))
+    if unknown:
+        return Outcome(policy, Verdict.CANNOT_JUDGE, "tags unknown", None, None, tuple(unknown))
+    return Outcome(policy, Verdict.PASS, "none", Decimal(0))
+
+
+def _has_tag(tags: Mapping[str, str], key: str, value: str) -> bool:
+    found = {name.casefold(): text for name, text in tags.items()}.get(key.casefold(), "")
+    return found.casefold() == value.casefold() if value else bool(found.strip())
+
+
+def _wrong_volume(one: Resource, policy: Policy) -> bool:
+    items = one.after.items if one.after else ()
+    return any(sku.service == "ebs" and sku.name in policy.names for item in items for sku in item.skus)
+
+
+def spot_eligible(one: Resource, tag: str = "interruptible", value: str = "true") -> bool:
+    """Whether somebody said that the machines of a resource may be interrupted, and they run on demand."""
+    side = one.after
+    if side is None or not any(
+        item.market == ON_DEMAND and sku.service == MACHINE for item in side.items for sku in item.skus
+    ):
+        return False
+    if side.interruptible is not None:
+        return side.interruptible
+    return side.tags is not None and _has_tag(side.tags, tag, value or "true")
+
+
+def _could_be_spot(one: Resource, policy: Policy) -> bool:
+    return spot_eligible(one, policy.names[0], policy.value)

@@ -1,0 +1,124 @@
+"""What a plan cannot know: amounts a month by resource. Grain: one row per pattern of addresses.
+
+    locale: de                     # how the numbers here are written; without: a point
+    defaults: {region: us-east-1, operating_system: Linux/UNIX, hours: 730}
+    resources:
+      "aws_nat_gateway.*": {gib_processed: {low: 0, expected: 500, high: 1000}}
+      "aws_instance.etl[*": {hours: 240, interruptible: true}
+
+`*` stands for any characters and nothing else is special. All patterns that fit an address count; the longest
+one wins for a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from finops.frames.check_words import number_range, read_words
+from finops.frames.cost_items import HOURS_PER_MONTH, CheckInputError, Range
+
+# Units a month, except hours of a machine (each) and nodes.
+NUMBERS = frozenset(
+    {
+        "hours", "gib_processed", "storage_gib", "put_requests", "get_requests", "io_requests", "lcu_hours",
+        "root_volume_gib", "machines", "replicas", "node_share", "runs_hours",
+    }
+)  # fmt: skip
+WORDS = frozenset(
+    {"region", "operating_system", "node_type", "storage_class", "interruptible", "root_volume_type"}
+)
+DEFAULTS = frozenset({"region", "operating_system", "hours", "node_type", "interruptible"})
+
+
+@dataclass(frozen=True)
+class Usage:
+    """`rows`: (pattern, values), shortest pattern first; `defaults` hold where no row says a name."""
+
+    rows: tuple[tuple[str, Mapping[str, Range | str]], ...] = ()
+    defaults: Mapping[str, Range | str] | None = None
+
+    @cached_property
+    def _compiled(self) -> list[tuple[re.Pattern[str], Mapping[str, Range | str]]]:
+        return [
+            (re.compile(".*".join(map(re.escape, pattern.split("*")))), values)
+            for pattern, values in self.rows
+        ]
+
+    def of(self, address: str) -> Mapping[str, Range | str]:
+        """Everything said about an address."""
+        found: dict[str, Range | str] = dict(self.defaults or {})
+        for pattern, values in self._compiled:
+            if pattern.fullmatch(address):
+                found.update(values)
+        return found
+
+
+def hours_of(said: Mapping[str, Range | str]) -> Range:
+    """Hours a month that a resource runs: as said, else all of them."""
+    found = said.get("hours")
+    return found if isinstance(found, Range) else Range.of(HOURS_PER_MONTH)
+
+
+def word_of(said: Mapping[str, Range | str], name: str) -> str:
+    """A word that was said, else an empty text."""
+    found = said.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def amount_of(said: Mapping[str, Range | str], name: str) -> Range | None:
+    """An amount that was said; None: nobody said it."""
+    found = said.get(name)
+    return found if isinstance(found, Range) else None
+
+
+def parse_usage(content: bytes, *, file: str = "usage file") -> Usage:
+    """The usage of a file. Raises CheckInputError that names pattern and name."""
+    return usage_of(read_words(content, file=file), file=file)
+
+
+def usage_of(document: Any, *, file: str = "usage") -> Usage:
+    """The usage of a parsed document. Raises CheckInputError."""
+    if not isinstance(document, dict):
+        raise CheckInputError("not a mapping", file=file)
+    _known(document, {"locale", "defaults", "resources", "version"}, file, "")
+    locale = str(document.get("locale") or "")
+    rows = document.get("resources") or {}
+    if not isinstance(rows, dict):
+        raise CheckInputError("not a mapping of addresses", file=file, field="resources")
+    read = {str(p): _values(v, NUMBERS | WORDS, locale, file, str(p)) for p, v in rows.items()}
+    return Usage(
+        tuple(sorted(read.items(), key=lambda row: (len(row[0]), row[0]))),
+        _values(document.get("defaults") or {}, DEFAULTS, locale, file, "defaults"),
+    )
+
+
+def _values(
+    values: Any, names: frozenset[str], locale: str, file: str, address: str
+) -> dict[str, Range | str]:
+    if not isinstance(values, dict):
+        raise CheckInputError("not a mapping of names", file=file, address=address)
+    _known(values, names, file, address)
+    found: dict[str, Range | str] = {}
+    for name, value in values.items():
+        if name in NUMBERS:
+            found[name] = number_range(value, locale=locale, file=file, address=address, field=name)
+            continue
+        if isinstance(value, bool):
+            value = str(value).lower()
+        if not isinstance(value, str) or len(value) > 120:
+            raise CheckInputError("not a word", file=file, address=address, field=name)
+        if name == "interruptible" and value not in {"true", "false"}:
+            raise CheckInputError("true or false", file=file, address=address, field=name)
+        found[name] = value
+    return found
+
+
+def _known(given: Mapping[Any, Any], known: frozenset[str] | set[str], file: str, address: str) -> None:
+    for name in given:
+        if name not in known:
+            told = f"unknown; known: {', '.join(sorted(known))}"
+            raise CheckInputError(told, file=file, address=address, field=str(name)[:60])
