@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import structlog
 from django.db.models import Sum
 from django.db.models.functions import Now
@@ -39,7 +40,7 @@ from apps.storage.services.reads import files_keep, files_taken
 from finops.frames.spot import Rejection
 from finops.lake import LakeError, open_duckdb
 from finops.providers.files import UnreadableError
-from finops.providers.storage import StorageFileError
+from finops.providers.storage import KEY_HASH, KNOWN_KEY, StorageFileError, key_id
 from finops.verbs import database_lost
 
 log = structlog.get_logger(__name__)
@@ -121,6 +122,7 @@ class _Work:
         con = open_duckdb(lake.limits)
         # Rows of a listing have no order; keeping one holds every reader to a single thread.
         con.execute("SET preserve_insertion_order = false")
+        _check_hash(con)
         swap = Swap(
             con, lake, self.run.organisation, self.options.provider, self.run.pk,
             region=self.options.region, account=self.options.account,
@@ -315,6 +317,16 @@ class _Work:
         except Exception as again:
             told = " ".join(str(again).split())
             log.error("storage_run_not_recorded", run=self.run.pk, error=told)
+
+
+def _check_hash(con: duckdb.DuckDBPyConnection) -> None:
+    """Raises LakeError where DuckDB hashes another way than when reads were stored."""
+    found = con.execute(f"SELECT {key_id('k')} FROM (SELECT ? AS k)", [KNOWN_KEY]).fetchone()
+    if found is None or found[0] != KEY_HASH:
+        raise LakeError(
+            "this DuckDB hashes keys another way than the one that the lake was made with: reads of stored "
+            "objects would not be found again"
+        )
 
 
 def _rejections_store(run: IngestRun, rejections: Sequence[Rejection]) -> None:

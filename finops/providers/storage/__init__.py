@@ -1,14 +1,24 @@
 """What files about storage have in common, whoever wrote them: their kinds, and how objects and reads are
 named in SQL.
 
-A key is not kept: `key_id` is the lower half of the MD5 of the key after URL decoding. Logs encode keys
-twice, inventories once or not at all, so decoding is repeated; two keys that differ only in encoding are one.
+A key is not kept: `key_id` is a hash of the key after URL decoding. Logs encode keys twice, inventories once
+or not at all, so decoding is repeated; two keys that differ only in encoding are one.
 """
 
 from finops.providers.storage.kinds import Kind, StorageFileError, nearest_kind
-from finops.providers.storage.sql import day_of, instant_of, key_id, prefix_of, whole_number
+from finops.providers.storage.sql import (
+    KEY_HASH,
+    KNOWN_KEY,
+    day_of,
+    instant_of,
+    key_id,
+    prefix_of,
+    whole_number,
+)
 
 __all__ = [
+    "KEY_HASH",
+    "KNOWN_KEY",
     "Kind",
     "StorageFileError",
     "day_of",

@@ -9,7 +9,16 @@ from typing import Any
 import duckdb
 import pytest
 
-from finops.providers.storage import Kind, day_of, key_id, nearest_kind, prefix_of, whole_number
+from finops.providers.storage import (
+    KEY_HASH,
+    KNOWN_KEY,
+    Kind,
+    day_of,
+    key_id,
+    nearest_kind,
+    prefix_of,
+    whole_number,
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +47,10 @@ def test_a_key_is_one_however_often_it_is_encoded(
 ) -> None:
     assert len({asked(con, key_id("v"), key) for key in keys}) == 1
     assert len({asked(con, prefix_of("v"), key) for key in keys}) == 1
+
+
+def test_the_hash_is_the_one_that_stored_reads_were_found_by(con: duckdb.DuckDBPyConnection) -> None:
+    assert asked(con, key_id("v"), KNOWN_KEY) == KEY_HASH
 
 
 @pytest.mark.parametrize(
