@@ -47,7 +47,7 @@ def test_a_line_tells_all_its_columns(sign_in: SignIn, bill: Delivery) -> None:
     assert "reservation/ModificationStatus" in text
     assert "x/&lt;i&gt;" in text
     other = client.get(found[0]).content.decode()
-    assert "This line was stored without the columns of its source" in other
+    assert "No other cells of the source stand with this line" in other
 
 
 @pytest.mark.parametrize("query", ["", "delivery=x&row=1", "delivery=1&row=9", f"delivery={'9' * 30}&row=1"])
