@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,12 +31,13 @@ from apps.ingest.bills.own_totals import unclear
 from apps.ingest.bills.stage import Stager, delivery_id_reserve, hashes_of, report_of
 from apps.ingest.bills.staged import BillRefusedError, Identity, Staged, discard
 from apps.ingest.bills.whole import doubts, parts_missing, rows_refuse
+from apps.ingest.bills.work import workplace
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RunKind, RunState, RunSubject
 from apps.ingest.progress import Progress, Reporter
 from apps.ingest.services.imports import lake_reconcile
 from apps.ingest.services.paths import upload_discard
 from finops.frames.spot import Rejection
-from finops.lake import LakeError, open_duckdb
+from finops.lake import LakeError
 from finops.providers.files import UnreadableError
 from finops.verbs import database_lost
 
@@ -187,20 +186,21 @@ class _Work:
     def do(self) -> None:
         """All of it; what cannot be used ends the run as refused."""
         lake = selectors.lake()
-        spill = Path(lake.limits.spill or tempfile.gettempdir())
-        spill.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix="bills-", dir=spill))
-        con = open_duckdb(lake.limits)
-        stager = Stager(
-            lake,
-            con,
-            folder,
-            self.options.kind,
-            self._resolve,
-            self._tell,
-            dates=self.options.dates,
-            keep_all=settings.BILL_KEEP_SOURCE_COLUMNS,
-        )
+        with workplace(lake.limits) as (folder, con):
+            self._do(
+                Stager(
+                    lake,
+                    con,
+                    folder,
+                    self.options.kind,
+                    self._resolve,
+                    self._tell,
+                    dates=self.options.dates,
+                    keep_all=settings.BILL_KEEP_SOURCE_COLUMNS,
+                )
+            )
+
+    def _do(self, stager: Stager) -> None:
         try:
             bundles = gather(self.run.options["paths"], delivered_at=self.options.delivered_at)
             self.report.files_total = sum(len(bundle.files) for bundle in bundles)
@@ -221,9 +221,6 @@ class _Work:
         except BaseException:
             discard(stager.written)
             raise
-        finally:
-            con.close()
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _stage(self, stager: Stager, bundle: Bundle) -> list[Staged]:
         self.files += len(bundle.files)
