@@ -43,7 +43,8 @@ def policy_words(policy: Policy, state: str) -> str:
             "Give up unfinished uploads after %(n)d day", "Give up unfinished uploads after %(n)d days", days
         ) % {"n": days}
     parts = [_step_words(step.after_days, step.to) for step in policy.steps]
-    return _(", then ").join(parts)
+    told = _(", then ").join(parts)
+    return told[:1].upper() + told[1:]
 
 
 def _step_words(days: int, to: str) -> str:

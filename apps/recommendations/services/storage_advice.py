@@ -34,10 +34,12 @@ from apps.recommendations.wording import money
 from apps.storage.models import Bucket, Listing, ReadSpan, ReportedPart
 from apps.storage.selectors import coverage_of
 from finops.engine.storage.advise import BLOCKED, DO_NOT_MOVE, MOVE, Advised, ClassPart, Costed
+from finops.engine.storage.lifecycle import archive_tiers
 from finops.engine.storage.tiering import MONTHS, Policy
 from finops.engine.workload import WorkloadError
 from finops.fingerprint import code_fingerprint
 from finops.frames.storage import CURRENT, GIB, BucketCoverage
+from finops.frames.storage_classes import INTELLIGENT
 from finops.frames.storage_terms import StorageTerms
 
 DAY = 24 * 3600
@@ -45,6 +47,8 @@ DAY = 24 * 3600
 NO_LIST = "USD"
 # Months that a policy's table shows are twelve; more policies than this tell nothing new.
 MOST_POLICIES = 12
+# Idle days after which Intelligent-Tiering may archive: the least that the service takes.
+ARCHIVE_DAYS, DEEP_DAYS = 90, 180
 
 
 def advise_storage(
@@ -174,6 +178,7 @@ def _group(unit: Unit, advised: Advised, part: ClassPart, verdict: str) -> Docum
         "saving": None if blocked else _text(costed.saving),
         "saving_high": None if blocked else _text(costed.saving_high),
         "lifecycle": None if rule is None else {"Rules": [rule]},
+        "intelligent_tiering": _archive(unit, policy) if rule is not None else None,
         "deletes": policy.deletes,
         "verdict": told,
         "reason": _reason(unit, code, part if moves else None),
@@ -181,6 +186,16 @@ def _group(unit: Unit, advised: Advised, part: ClassPart, verdict: str) -> Docum
         "claims": [unit.key],
         "reads": _reads(unit),
     }
+
+
+def _archive(unit: Unit, policy: Policy) -> Document | None:
+    """What opens the archive tiers for objects that end in Intelligent-Tiering, where the owner lets reads
+    wait; the figures are without it.
+    """
+    ends = policy.steps[-1].to if policy.steps else ""
+    if unit.wishes.instant or ends != INTELLIGENT:
+        return None
+    return archive_tiers(unit.prefix, archive_days=ARCHIVE_DAYS, deep_days=DEEP_DAYS)
 
 
 def _unknown(unit: Unit, name: str) -> Document:
@@ -204,7 +219,8 @@ def _unknown(unit: Unit, name: str) -> Document:
 _NOTHING: Document = {
     "current_monthly": None, "policy": None, "steps": [], "from_bytes": 0, "monthly_after": None,
     "one_time": None, "cash_curve": [], "worst_point": None, "worst_month": None, "break_even_month": None,
-    "saving_low": None, "saving": None, "saving_high": None, "lifecycle": None, "deletes": False,
+    "saving_low": None, "saving": None, "saving_high": None, "lifecycle": None,
+    "intelligent_tiering": None, "deletes": False,
     "verdict": BLOCKED, "policies": [], "rule_for_prefix": None,
 }  # fmt: skip
 

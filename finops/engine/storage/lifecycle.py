@@ -117,9 +117,7 @@ def rule_id(prefix: str, state: str, policy: Policy) -> str:
     return f"{OURS}{state}-{verb}-{words}-{sign}"
 
 
-def archive_tiers(
-    prefix: str, *, archive_days: int | None, deep_days: int | None, name: str = ""
-) -> dict[str, Any]:
+def archive_tiers(prefix: str, *, archive_days: int | None, deep_days: int | None) -> dict[str, Any]:
     """An `IntelligentTieringConfiguration` that opens the archive tiers of Intelligent-Tiering for a prefix.
 
     ValueError outside of what the service takes: 90 to 730 days for Archive Access, 180 to 730 for Deep.
@@ -133,7 +131,11 @@ def archive_tiers(
         tierings.append({"Days": days, "AccessTier": tier})
     if not tierings:
         raise ValueError("no archive tier is asked for")
-    found: dict[str, Any] = {"Id": name or f"{OURS}archive", "Status": "Enabled", "Tierings": tierings}
+    found: dict[str, Any] = {
+        "Id": f"{OURS}archive-{hashlib.sha256(prefix.encode()).hexdigest()[:8]}",
+        "Status": "Enabled",
+        "Tierings": tierings,
+    }
     if prefix:
         found["Filter"] = {"Prefix": prefix}
     return found

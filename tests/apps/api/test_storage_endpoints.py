@@ -78,7 +78,7 @@ def test_an_owners_word_changes_the_advice_and_can_be_taken_back() -> None:
     answer = post(engineer, "words", said)
     assert answer.status_code == 200, answer.content
     found = engineer.get("/api/v1/storage/advice?at=2026-11-30T06:00:00Z").json()["groups"][0]
-    assert (found["deletes"], found["policy"]) == (True, "delete after 30 days")
+    assert (found["deletes"], found["policy"]) == (True, "Delete after 30 days")
     mark = answer.json()["id"]
     assert engineer.get("/api/v1/storage/words").json()["count"] == 1
     assert signed("viewer").delete(f"/api/v1/storage/words/{mark}").status_code == 403

@@ -244,3 +244,21 @@ def test_a_bucket_that_only_the_bill_tells_of_is_blocked_and_shown(organisation:
     assert group["reason"] == bucket["reason"]
     assert advise_storage(organisation=organisation, bucket="lake", at=NOW)["groups"] == [group]
     assert not storage_rows_publish(organisation=organisation, now=NOW) or not Recommendation.objects.exists()
+
+
+def test_archive_tiers_come_with_the_rule_where_reads_may_wait(
+    organisation: Organisation, agreed: None
+) -> None:
+    """Hot data ends in Intelligent-Tiering; only with the owner's word its archive tiers are offered."""
+    bucket = put_listing([cell()])
+    put_reads(bucket, reads(364, 100, exposure=1000), last=NOW.date() - timedelta(days=1), days=364)
+    (group,) = groups(organisation)
+    assert ([one["to"] for one in group["steps"]], group["intelligent_tiering"]) == (
+        ["INTELLIGENT_TIERING"], None,
+    )  # fmt: skip
+    StorageMark.objects.create(
+        organisation=organisation, bucket="lake", prefix="data/", may_wait=True, said_by="ada", said_at=NOW
+    )
+    (group,) = groups(organisation)
+    if group["steps"][-1]["to"] == "INTELLIGENT_TIERING":
+        assert group["intelligent_tiering"]["Filter"] == {"Prefix": "data/"}
