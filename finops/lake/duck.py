@@ -26,6 +26,8 @@ def open_duckdb(limits: Limits) -> duckdb.DuckDBPyConnection:
     con.execute(f"SET memory_limit = {quote(limits.memory)}")
     con.execute(f"SET threads = {int(limits.threads)}")
     con.execute("SET TimeZone = 'UTC'")
+    # DuckDB draws it on standard output where it takes the process for a shell; that is for one JSON document.
+    con.execute("SET enable_progress_bar = false")
     con.execute("SET autoinstall_known_extensions = false")
     con.execute("SET autoload_known_extensions = false")
     if limits.spill is not None:

@@ -33,6 +33,8 @@ def test_the_folder_is_gone_afterwards_whatever_happens(tmp_path: Path) -> None:
     with workplace(Limits(spill=tmp_path / "spill")) as (folder, con):
         (folder / "unpacked.csv").write_text("a,b")
         assert con.execute("SELECT current_setting('temp_directory')").fetchall() == [(str(folder),)]
+        # Nothing is drawn on standard output, whatever process this is.
+        assert con.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(False,)]
     with (
         pytest.raises(ValueError, match="x"),
         workplace(Limits(spill=tmp_path / "spill")) as (folder, _),
