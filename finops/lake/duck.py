@@ -26,7 +26,7 @@ def open_duckdb(limits: Limits) -> duckdb.DuckDBPyConnection:
     con.execute(f"SET memory_limit = {quote(limits.memory)}")
     con.execute(f"SET threads = {int(limits.threads)}")
     con.execute("SET TimeZone = 'UTC'")
-    # DuckDB draws it on standard output where it takes the process for a shell; that is for one JSON document.
+    # DuckDB draws it on standard output where it takes the process for a shell; JSON documents go there.
     con.execute("SET enable_progress_bar = false")
     con.execute("SET autoinstall_known_extensions = false")
     con.execute("SET autoload_known_extensions = false")
