@@ -19,6 +19,7 @@ from apps.api.views import (
     bills,
     budgets,
     commitments,
+    cost_checks,
     deals,
     document,
     expected,
@@ -85,6 +86,10 @@ prices_urls = [
 advice_urls = [
     path("advice/launch", advice.LaunchAdvice.as_view(), name="advice-launch"),
     path("backtests/launch", advice.LaunchBacktest.as_view(), name="backtest-launch"),
+]
+cost_check_urls = [
+    path("cost-checks", cost_checks.CostChecks.as_view(), name="cost-checks"),
+    path("cost-checks/<id:check_id>", cost_checks.OneCostCheck.as_view(), name="cost-check"),
 ]
 spend_urls = [
     path("spend", spend.Spend.as_view(), name="spend"),
@@ -204,6 +209,7 @@ urlpatterns: list[URLPattern] = [
     *bills_urls,
     *prices_urls,
     *advice_urls,
+    *cost_check_urls,
     *spend_urls,
     *bill_tables_urls,
     *budgets_urls,

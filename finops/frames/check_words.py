@@ -6,6 +6,7 @@ into it. Without one, a number that can mean two things ("1,234") is refused, ne
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -50,6 +51,19 @@ def _place(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     said = str(getattr(error, "problem", None) or "cannot be read")
     return f"{said}, line {mark.line + 1}" if mark else said
+
+
+def check_whole_text(document: Any, *, file: str) -> None:
+    """Raises CheckInputError for null characters and halves of characters, which no database keeps."""
+    try:
+        text = json.dumps(document, ensure_ascii=False)
+        text.encode()
+    except (UnicodeEncodeError, TypeError) as error:
+        raise CheckInputError("holds half a character (a lone surrogate)", file=file) from error
+    except RecursionError as error:
+        raise CheckInputError("nested too deep", file=file) from error
+    if "\\u0000" in text:
+        raise CheckInputError("holds a null character", file=file)
 
 
 def number(value: Any, *, locale: str, file: str, address: str, field: str) -> Decimal:

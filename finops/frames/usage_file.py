@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from finops.frames.check_words import number_range, read_words
+from finops.frames.check_words import check_whole_text, number_range, read_words
 from finops.frames.cost_items import HOURS_PER_MONTH, CheckInputError, Range
 
 # Units a month, except hours of a machine (each) and nodes.
@@ -84,6 +84,7 @@ def usage_of(document: Any, *, file: str = "usage") -> Usage:
     """The usage of a parsed document. Raises CheckInputError."""
     if not isinstance(document, dict):
         raise CheckInputError("not a mapping", file=file)
+    check_whole_text(document, file=file)
     _known(document, {"locale", "defaults", "resources", "version"}, file, "")
     locale = str(document.get("locale") or "")
     rows = document.get("resources") or {}

@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "apps.storage",
     "apps.ingest",
     "apps.recommendations",
+    "apps.costchecks",
     "apps.api",
     "apps.dashboard",
 ]

@@ -15,7 +15,7 @@ from typing import Any
 
 from finops.engine.checks.pricing import Priced
 from finops.engine.spend import EXACT
-from finops.frames.check_words import number
+from finops.frames.check_words import check_whole_text, number
 from finops.frames.cost_items import MACHINE, ON_DEMAND, CheckInputError, Range, Resource
 from finops.frames.money import CurrencyError, currency_code
 
@@ -76,6 +76,7 @@ def policies_of(document: Mapping[str, Any], *, file: str = "policies") -> tuple
 
     Every name is checked. Raises CheckInputError that names policy and field.
     """
+    check_whole_text(document, file=file)
     known = {"policies", "locale", "currency", "version", *AMOUNTS, *PERCENTS}
     for name in document:
         if name not in known:

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from finops.frames.check_words import check_whole_text
 from finops.frames.cost_items import CheckInputError, Reading, Resource
 from finops.frames.usage_file import Usage, word_of
 from finops.providers.terraform.aws import TAGGABLE, side_of
@@ -44,7 +45,8 @@ def parse_json(content: bytes, *, file: str, most: int = MAX_BYTES) -> Any:
     if len(content) > most:
         raise CheckInputError(f"larger than {most >> 20} MiB", file=file)
     try:
-        return json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant)
+        text = content.decode("utf-8-sig")
+        found = json.loads(text, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
         raise CheckInputError(
             "not UTF-8 text; is it the binary plan? Use terraform show -json", file=file
@@ -53,6 +55,9 @@ def parse_json(content: bytes, *, file: str, most: int = MAX_BYTES) -> Any:
         raise CheckInputError("nested too deep", file=file) from error
     except ValueError as error:
         raise CheckInputError(f"not JSON: {error}", file=file) from error
+    if "\\ud" in text or "\\uD" in text or "\\u0000" in text:
+        check_whole_text(found, file=file)
+    return found
 
 
 def read_plan(content: bytes, *, file: str, usage: Usage) -> Reading:

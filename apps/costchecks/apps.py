@@ -1,0 +1,9 @@
+"""Django configuration."""
+
+from django.apps import AppConfig
+
+
+class CostChecksConfig(AppConfig):
+    """Registered in finops.settings.base."""
+
+    name = "apps.costchecks"

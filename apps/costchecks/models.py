@@ -1,0 +1,61 @@
+"""Cost checks that were made: the answer, and the state after the change, the base of the next check."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from apps.recommendations.fields import DocumentField
+from finops.engine.checks.policies import Verdict
+
+KINDS = ("terraform", "kubernetes", "workload")
+
+
+class CostCheck(models.Model):
+    """One check of one input. A row is never changed: other data make another row.
+
+    `digest` names input (without secrets), policies, usage, base and the data it rests on; `key` is the
+    caller's own, once in the organisation. `state`: the resources after the change, without anything secret.
+    """
+
+    organisation = models.ForeignKey(
+        "accounts.Organisation", on_delete=models.PROTECT, related_name="cost_checks"
+    )
+    team = models.ForeignKey(
+        "accounts.Team", on_delete=models.PROTECT, related_name="cost_checks", null=True, blank=True
+    )
+    base = models.ForeignKey("self", on_delete=models.PROTECT, related_name="+", null=True, blank=True)
+    kind = models.CharField(_("kind"), max_length=20)
+    project = models.CharField(_("project"), max_length=200, blank=True)
+    ref = models.CharField(_("branch"), max_length=200, blank=True)
+    commit = models.CharField(_("commit"), max_length=64, blank=True)
+    key = models.CharField(max_length=200, blank=True)
+    digest = models.CharField(max_length=64, editable=False)
+    at = models.DateTimeField(_("decision time"))
+    verdict = models.CharField(_("verdict"), max_length=20)
+    document = DocumentField()
+    state = DocumentField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["organisation", "-id"], name="cost_check_by_organisation"),
+            models.Index(fields=["organisation", "project", "kind", "ref", "-id"], name="cost_check_base"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "digest"], name="cost_check_once"),
+            models.UniqueConstraint(
+                fields=["organisation", "key"], condition=~Q(key=""), name="cost_check_key_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(verdict__in=[verdict.value for verdict in Verdict]),
+                name="cost_check_verdict_known",
+            ),
+            models.CheckConstraint(condition=Q(kind__in=KINDS), name="cost_check_kind_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project or self.kind} {self.verdict}"

@@ -1,0 +1,211 @@
+"""One cost check: read, price, judge, keep."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.utils.translation import get_language
+
+from apps.accounts.models import Organisation, Team
+from apps.billing.models import BudgetScope
+from apps.billing.selectors.budget_standing import budget_answer
+from apps.billing.selectors.budgets import budgets_in_force
+from apps.costchecks.models import CostCheck
+from apps.costchecks.selectors import base_check, cost_check_list
+from apps.costchecks.services.document import check_document
+from apps.costchecks.services.prices import check_prices
+from apps.ingest.selectors import current_snapshots, price_snapshots
+from finops.engine.checks.alternatives import alternatives, spot_keys, volume_keys
+from finops.engine.checks.policies import Outcome, Policy, Verdict, judge
+from finops.engine.checks.pricing import Priced, keys_of, price_resources
+from finops.fingerprint import code_fingerprint
+from finops.frames.cost_items import CheckInputError, Reading, Resource
+from finops.frames.state_document import against, state_of
+from finops.frames.usage_file import Usage
+from finops.providers.terraform.plan import read_plan
+
+# What is asked where a caller names no policies: nothing that denies.
+DEFAULT_POLICIES = (
+    Policy("spot_eligible_on_demand", Verdict.WARN, names=("interruptible",)),
+    Policy("volume_types", Verdict.WARN, names=("gp2",)),
+)
+
+
+class CheckConflictError(ValueError):
+    """The caller's key names a check of another input."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is checked. `policies` None: the default ones. `base_ref`: compare with the newest stored check of
+    the project on this branch instead of with the plan's own before. `key`: the caller's, once.
+    """
+
+    content: bytes
+    kind: str = "terraform"
+    file: str = "input"
+    usage: Usage = field(default_factory=Usage)
+    policies: Sequence[Policy] | None = None
+    strict: bool = False
+    project: str = ""
+    ref: str = ""
+    commit: str = ""
+    base_ref: str = ""
+    key: str = ""
+    team: Team | None = None
+
+
+def cost_check_make(*, organisation: Organisation, question: Question, at: datetime) -> CostCheck:
+    """The stored check; the same input on the same data is the row that is there.
+
+    Raises CheckInputError for input that is refused (nothing is stored) and CheckConflictError.
+    """
+    reading = _read(question)
+    base = None
+    resources = reading.resources
+    if question.base_ref:
+        base = base_check(organisation, project=question.project, kind=question.kind, ref=question.base_ref)
+        resources = against(resources, base.state if base else [])
+    policies = DEFAULT_POLICIES if question.policies is None else tuple(question.policies)
+    if question.strict:
+        policies = (*policies, Policy("all_priced", Verdict.DENY))
+    snapshots = price_snapshots(current_snapshots())
+    digest = _digest(question, resources, policies, base, snapshots, at)
+    found = cost_check_list(organisation).filter(digest=digest).first()
+    if question.key:
+        keyed = cost_check_list(organisation).filter(key=question.key).first()
+        if keyed is not None and _input_of(keyed) != _input_digest(question, reading):
+            raise CheckConflictError(question.key)
+        found = keyed or found
+    if found is not None:
+        return found
+    return _make(organisation, question, reading, resources, policies, base, snapshots, digest, at)
+
+
+def _read(question: Question) -> Reading:
+    if question.kind != "terraform":
+        raise CheckInputError(f"{question.kind} is not read yet", file=question.file, field="kind")
+    return read_plan(question.content, file=question.file, usage=question.usage)
+
+
+def _make(
+    organisation: Organisation,
+    question: Question,
+    reading: Reading,
+    resources: Sequence[Resource],
+    policies: Sequence[Policy],
+    base: CostCheck | None,
+    snapshots: dict[str, int],
+    digest: str,
+    at: datetime,
+) -> CostCheck:
+    keys = keys_of(resources) | spot_keys(resources) | volume_keys(resources)
+    prices, left_out = check_prices(keys, at=at, organisation=organisation)
+    try:
+        priced = price_resources(resources, prices)
+    except ValueError as error:
+        raise CheckInputError(str(error), file=question.file) from error
+    outcomes = [_judged(policy, priced, organisation, question.team, at) for policy in policies]
+    document = check_document(
+        priced, outcomes, alternatives(resources, prices), reading=reading, strict=question.strict,
+    )  # fmt: skip
+    document |= {
+        "project": question.project or None,
+        "ref": question.ref or None,
+        "commit": question.commit or None,
+        "base": {
+            "kind": "stored check" if question.base_ref else "plan",
+            "ref": question.base_ref or None,
+            "id": base.pk if base else None,
+        },
+        "spot_prices_left_out": left_out,
+        "evidence": {
+            "snapshots": {table: str(snapshot) for table, snapshot in sorted(snapshots.items())},
+            "engine": settings.OFFPEAK_VERSION,
+            "at": at.isoformat().replace("+00:00", "Z"),
+            "later_prices": any(price.later for price in priced.used.values()),
+            "input": _input_digest(question, reading),
+            "prices": sorted(
+                {(p.source, p.listed_on, p.later) for p in priced.used.values()}
+            ),
+        },
+    }  # fmt: skip
+    row = CostCheck(
+        organisation=organisation, team=question.team, base=base, kind=question.kind,
+        project=question.project, ref=question.ref, commit=question.commit, key=question.key,
+        digest=digest, at=at, verdict=document["verdict"], document=document, state=state_of(resources),
+    )  # fmt: skip
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:
+        # The same check ran beside this one: its row is the answer.
+        same = cost_check_list(organisation).filter(digest=digest).first()
+        if same is None:
+            raise CheckConflictError(question.key) from None
+        return same
+    return row
+
+
+def _judged(
+    policy: Policy, priced: Priced, organisation: Organisation, team: Team | None, at: datetime
+) -> Outcome:
+    if policy.kind != "team_budget":
+        return judge(policy, priced)
+    slug = policy.team or (team.slug if team else "")
+    rows = budgets_in_force(organisation, at.date()).filter(
+        scope=BudgetScope.TEAM, team__slug=slug, period="month", currency=priced.currency or ""
+    )
+    budget = rows.first()
+    if budget is None:
+        return judge(policy, priced)
+    answer = budget_answer(budget, at=at, day=at.date())
+    spent: Decimal | None = None
+    if answer.found is not None and answer.found.result is not None:
+        expected = answer.found.result.expected
+        spent = None if expected is None else Decimal(repr(expected))
+    return judge(policy, priced, budget=budget.amount, spent=spent)
+
+
+def _input_digest(question: Question, reading: Reading) -> str:
+    """Of what was read, after secrets were dropped: a hash of a secret could be guessed."""
+    text = repr((question.kind, question.project, reading.resources))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _input_of(check: CostCheck) -> str:
+    return str(check.document["evidence"]["input"])
+
+
+def _digest(
+    question: Question,
+    resources: Sequence[Resource],
+    policies: Sequence[Policy],
+    base: CostCheck | None,
+    snapshots: dict[str, int],
+    at: datetime,
+) -> str:
+    """Names a question on a state of the data and the code; the day decides which list prices hold."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(max(id), 0) FROM prices_listprice")
+        listed = cursor.fetchone()[0]
+    parts = [
+        code_fingerprint(), get_language() or "", repr(resources), repr(policies), question.kind,
+        question.project, question.ref, question.commit, question.base_ref, base.pk if base else None,
+        question.team.pk if question.team else None, sorted(snapshots.items()), listed,
+        at.isoformat() if _moves(resources, policies) else at.date().isoformat(),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _moves(resources: Sequence[Resource], policies: Sequence[Policy]) -> bool:
+    """Whether the answer depends on the minute: Spot prices and budgets do, lists hold for a day."""
+    spot = any(market == "spot" for _, market in keys_of(resources) | spot_keys(resources))
+    return spot or any(policy.kind == "team_budget" for policy in policies)

@@ -1,0 +1,115 @@
+"""A check as the JSON document of REST, command and page. Keys are a contract: add, never rename."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from apps.costchecks import wording
+from finops.engine.checks.alternatives import Alternative
+from finops.engine.checks.policies import Outcome, Verdict, worst
+from finops.engine.checks.pricing import Line, Priced, ordered
+from finops.engine.spend import sorted_by_amount
+from finops.frames.cost_items import Range, Reading
+from finops.text.numbers import decimal_text
+
+# Resources that are listed; totals are over all.
+MOST_LISTED = 2000
+EXIT_CODES = {Verdict.PASS: 0, Verdict.WARN: 0, Verdict.CANNOT_JUDGE: 30, Verdict.DENY: 20}
+
+
+def exit_code(verdict: Verdict, *, strict: bool) -> int:
+    """0 pass, 10 warn (with strict only), 20 deny, 30 cannot judge."""
+    return 10 if strict and verdict is Verdict.WARN else EXIT_CODES[verdict]
+
+
+def range_document(found: Range | str | None) -> dict[str, str | None] | str | None:
+    """Low, expected, high as decimal strings; "absent"; null for unknown."""
+    if not isinstance(found, Range):
+        return found
+    return {name: decimal_text(getattr(found, name)) for name in ("low", "expected", "high")}
+
+
+def check_document(
+    priced: Priced,
+    outcomes: Sequence[Outcome],
+    cheaper: Sequence[Alternative],
+    *,
+    reading: Reading,
+    strict: bool,
+) -> dict[str, Any]:
+    """Everything but where it came from."""
+    verdict = worst([outcome.verdict for outcome in outcomes])
+    total = priced.total
+    lines = sorted_by_amount(
+        priced.lines,
+        lambda line: None if line.delta is None else abs(line.delta.expected),
+        lambda line: line.resource.address,
+    )
+    return {
+        "verdict": verdict.value,
+        "exit_code": exit_code(verdict, strict=strict),
+        "strict": strict,
+        "sentence": wording.sentence(priced, verdict),
+        "incomplete": len(priced.unpriced),
+        "currency": priced.currency,
+        "period": "month of 730 hours",
+        "before": range_document(total.before),
+        "after": range_document(total.after),
+        "delta": range_document(total.delta),
+        "delta_pct": None if total.percent is None else round(float(total.percent), 6),
+        "label": total.label or None,
+        "unpriced": [
+            {"address": p.address, "component": p.component, "side": p.side, "reason": p.reason}
+            for p in priced.unpriced
+        ],
+        "policies": [_policy(outcome, priced.currency) for outcome in outcomes],
+        "alternatives": [
+            {
+                "kind": one.kind,
+                "address": one.address,
+                "instead": one.instead,
+                "of": one.of,
+                "saving": range_document(one.saving),
+                "currency": priced.currency,
+                "sentence": wording.alternative(one),
+            }
+            for one in cheaper
+        ],
+        "resources": [_line(line) for line in lines[:MOST_LISTED]],
+        "resources_left_out": max(len(lines) - MOST_LISTED, 0),
+        "assumptions": list(reading.assumptions),
+        "sensitive_dropped": reading.sensitive_dropped,
+    }
+
+
+def _line(line: Line) -> dict[str, Any]:
+    one = line.resource
+    side = one.after or one.before
+    return {
+        "address": one.address,
+        "kind": one.kind,
+        "action": one.action,
+        "summary": side.summary if side else "",
+        "region": (side.region if side else "") or None,
+        "before": range_document(line.before),
+        "after": range_document(line.after),
+        "delta": range_document(ordered(line.delta) if line.delta else None),
+    }
+
+
+def _policy(outcome: Outcome, currency: str | None) -> dict[str, Any]:
+    policy = outcome.policy
+    return {
+        "kind": policy.kind,
+        "title": policy.title or wording.policy_title(policy),
+        "verdict": outcome.verdict.value,
+        "level": policy.level.value,
+        "limit": decimal_text(policy.limit),
+        "currency": policy.currency or None,
+        "case": policy.case,
+        "found": decimal_text(outcome.found),
+        "excess": decimal_text(outcome.excess),
+        "addresses": list(outcome.addresses[:50]),
+        "reason": wording.outcome_reason(outcome, currency),
+    }

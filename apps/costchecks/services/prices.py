@@ -1,0 +1,85 @@
+"""The prices that a check asks for: list prices, the launch advice's Spot prices, the dated tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from apps.accounts.models import Organisation
+from apps.prices.selectors.list_prices import on_demand_prices
+from apps.recommendations.services import advise_launch
+from finops.engine.checks.pricing import Price, PriceKey
+from finops.engine.workload import WorkloadError
+from finops.frames.cost_items import MACHINE, SPOT, Range, Sku
+from finops.frames.resource_prices import resource_price
+
+# Launch advice takes a second or so each; a plan with more kinds of Spot machines is told what was left out.
+MOST_SPOT = 12
+# A Spot price is that of a day's run begun now, with the interval that advice gives it.
+SPOT_HOURS = 24
+PROVIDER = "aws"
+
+
+def check_prices(
+    keys: Collection[PriceKey], *, at: datetime, organisation: Organisation
+) -> tuple[dict[PriceKey, Price], list[str]]:
+    """Every price there is, and what was not looked up."""
+    found: dict[PriceKey, Price] = {}
+    by_region: dict[tuple[str, str], list[Sku]] = {}
+    spot = sorted(sku for sku, market in keys if market == SPOT)
+    for sku, market in sorted(keys):
+        if market == SPOT:
+            continue
+        if sku.service == MACHINE:
+            by_region.setdefault((sku.region, sku.detail), []).append(sku)
+        elif (listed := resource_price(PROVIDER, sku, at.date())) is not None:
+            found[(sku, market)] = Price(
+                Range.of(listed.price), listed.currency, listed.source, listed.as_of.isoformat(),
+                listed.later, listed.up_to,
+            )  # fmt: skip
+    for (region, product), skus in by_region.items():
+        rows = on_demand_prices(
+            provider=PROVIDER, region=region, product=product, at=at,
+            instance_types=[sku.name for sku in skus],
+        )  # fmt: skip
+        for sku in skus:
+            if (row := rows.get(sku.name)) is not None:
+                found[(sku, "on-demand")] = Price(
+                    Range.of(row.price), row.currency, row.source, row.listed_on.date().isoformat(),
+                    row.later_prices,
+                )  # fmt: skip
+    for sku in spot[:MOST_SPOT]:
+        price = spot_price(sku, at=at, organisation=organisation)
+        if price is not None:
+            found[(sku, SPOT)] = price
+    return found, [f"{sku.name} in {sku.region}" for sku in spot[MOST_SPOT:]]
+
+
+def spot_price(sku: Sku, *, at: datetime, organisation: Organisation) -> Price | None:
+    """The hourly Spot price of a type in the cheapest zone of its region, as launch advice has it."""
+    try:
+        advice = advise_launch(
+            hours=SPOT_HOURS, types=[sku.name], regions=[sku.region], product=sku.detail, slack_hours=0.0,
+            at=at, organisation=organisation,
+        )  # fmt: skip
+    except WorkloadError:
+        return None
+    plans = [
+        plan
+        for plan in advice["plans"]
+        if plan["market"] == SPOT and plan["type"] == sku.name and plan["cost"] is not None
+    ]
+    if not plans:
+        return None
+    best: dict[str, Any] = min(plans, key=lambda plan: Decimal(plan["cost"]))
+    low, expected, high = (
+        Decimal(best[name] or best["cost"]) / SPOT_HOURS for name in ("cost_low", "cost", "cost_high")
+    )
+    return Price(
+        Range(min(low, expected), expected, max(high, expected)),
+        best["currency"],
+        f"launch advice, {best['zone_name'] or best['region']}",
+        best["price_at"],
+    )
