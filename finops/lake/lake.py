@@ -267,7 +267,10 @@ class Lake:
 
         spec = TABLES[table]
         casts = ", ".join(f"CAST({name(c)} AS {kind}) AS {name(c)}" for c, _, kind in spec.columns)
-        options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {spec.row_group_rows}"
+        options = (
+            f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {spec.zstd_level}, "
+            f"ROW_GROUP_SIZE {spec.row_group_rows}"
+        )
         return self._write_each(spec, parts, write, threads=1)
 
     def write_batches(

@@ -13,13 +13,15 @@ from apps.ingest.models import IngestRun, RunKind, RunState
 from apps.ingest.services.imports import lake_reconcile
 from apps.ingest.services.paths import upload_discard
 from apps.ingest.services.rollup import rollup_move, rollup_rebuild
-from finops.lake import SPOT_CHANGES
+from finops.lake import SPOT_CHANGES, STORAGE_READS
 
 # A run writes its heartbeat every second while it reads; a lock that is free for longer means its worker is
 # gone.
 SILENT = timedelta(seconds=30)
 # Live polling adds a file a month and region each time: 20 files of a partition plan and read in 5 ms.
 SMALL_FILES = 20
+# Tables to which live collections add a little each time: prices, and reads of buckets by their logs.
+COMPACTED = (SPOT_CHANGES, STORAGE_READS)
 KEEP_SNAPSHOTS = timedelta(days=30)
 
 # Apps above add a function that gives the snapshot ids their stored answers cite: those are never expired.
@@ -53,11 +55,12 @@ def lake_compact() -> int:
     with locks.import_lock():
         lake_reconcile()
         lake, snapshots = selectors.lake(), selectors.current_snapshots()
-        if SPOT_CHANGES not in snapshots:
-            return 0
-        new, joined = lake.compact(SPOT_CHANGES, snapshots[SPOT_CHANGES], files=SMALL_FILES)
+        after, joined = dict(snapshots), 0
+        for table in COMPACTED:
+            if table in after:
+                after[table], found = lake.compact(table, after[table], files=SMALL_FILES)
+                joined += found
         if joined:
-            after = {**snapshots, SPOT_CHANGES: new}
             with transaction.atomic():
                 IngestRun.objects.create(
                     kind=RunKind.UPKEEP,

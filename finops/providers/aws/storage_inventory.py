@@ -42,6 +42,7 @@ _TIERS = {
     "ARCHIVE": "ARCHIVE_ACCESS",
     "DEEP_ARCHIVE": "DEEP_ARCHIVE_ACCESS",
 }
+_TRUE, _FALSE = "'true', 'True', 'TRUE'", "'false', 'False', 'FALSE'"
 
 
 @dataclass(frozen=True)
@@ -171,10 +172,10 @@ def objects_sql(relation: str, columns: Mapping[str, str], *, also: str = "") ->
     key, latest = text("key"), text("latest")
     tiers = " ".join(f"WHEN {text('tier')} = '{theirs}' THEN '{ours}'" for theirs, ours in _TIERS.items())
     bucket = text("bucket") if "bucket" in columns else "NULL"
-    state = f"CASE WHEN lower({latest}) = 'false' THEN '{NONCURRENT}' ELSE '{CURRENT}' END"
+    state = f"CASE WHEN {latest} IN ({_FALSE}) THEN '{NONCURRENT}' ELSE '{CURRENT}' END"
     checks = ["WHEN key_text = '' THEN 'key'"]
     if "latest" in columns:
-        checks.append("WHEN latest NOT IN ('true', 'false', 'TRUE', 'FALSE', 'True', 'False') THEN 'latest'")
+        checks.append(f"WHEN latest NOT IN ({_TRUE}, {_FALSE}) THEN 'latest'")
     checks.append("WHEN NOT deleted AND size IS NULL THEN 'size'")
     if "modified" in columns:
         checks.append("WHEN modified IS NULL AND modified_text != '' THEN 'modified'")
@@ -184,7 +185,7 @@ def objects_sql(relation: str, columns: Mapping[str, str], *, also: str = "") ->
         f"SELECT {bucket} AS bucket_name, {key_id(key)} AS key_id, {prefix_of(key)} AS prefix, "
         f"{text('storage_class')} AS storage_class, CASE {tiers} ELSE {text('tier')} END AS tier, "
         f"{state if 'latest' in columns else repr(CURRENT)} AS state, {whole_number(text('size'))} AS size, "
-        f"{day_of(text('modified'))} AS modified, lower({text('deleted')}) = 'true' AS deleted, "
+        f"{day_of(text('modified'))} AS modified, {text('deleted')} IN ({_TRUE}) AS deleted, "
         f"{key} AS key_text, {latest} AS latest, {text('modified')} AS modified_text{also} FROM {relation}"
     )
     return (
