@@ -99,6 +99,11 @@ class Command(JsonCommand):
         else:
             for delivery in found["deliveries"]:
                 self.stdout.write(_sentence(delivery))
+        if totals and any(delivery["unchanged"] for delivery in found["deliveries"]):
+            self.stderr.write(
+                "--expected-total: deliveries that are already there were not compared with it; enter the "
+                "totals with import_expected_totals"
+            )
         for entry in found["refused"]:
             self.stderr.write(f"{entry['source']}: {entry['reason']}")
         for run in runs:

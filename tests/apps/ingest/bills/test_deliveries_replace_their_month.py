@@ -6,6 +6,7 @@ import json
 import os
 from datetime import UTC, datetime
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +309,17 @@ def test_totals_that_cannot_be_told_apart_are_wrong_usage(tmp_path: Path, words:
         call_command("import_bill", *given)
     assert told.value.returncode == 2
     assert not IngestRun.objects.exists()
+
+
+def test_a_total_for_what_is_there_already_is_told_as_not_compared(tmp_path: Path) -> None:
+    path = tmp_path / "march.csv"
+    path.write_text(FIRST)
+    told = StringIO()
+    call_command("import_bill", str(path), stdout=StringIO(), stderr=told)
+    assert "not compared" not in told.getvalue()
+    call_command("import_bill", str(path), "--expected-total", "USD=1", stdout=StringIO(), stderr=told)
+    assert "were not compared with it; enter the totals with import_expected_totals" in told.getvalue()
+    assert Delivery.objects.get().reconciled is None
 
 
 def test_lines_beyond_what_can_be_added_are_refused_and_the_old_delivery_stays(tmp_path: Path) -> None:
