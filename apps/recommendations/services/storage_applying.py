@@ -15,7 +15,8 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from apps.accounts.actors import Actor
-from apps.recommendations.models import ChangeState, LifecycleChange
+from apps.recommendations.models import ChangeState, LifecycleChange, RecommendationState
+from apps.recommendations.services.decisions import recommendation_done
 from apps.recommendations.services.document import iso
 from apps.recommendations.services.storage_changes import (
     change_audit,
@@ -57,7 +58,12 @@ def change_run(*, change_id: int, now: datetime) -> str:
     except (StoppedError, PermanentError) as error:
         change_state_set(row, State.REFUSED, now, ACTOR, "refuse", message=str(error))
         return row.state
-    change_state_set(row, State.APPLIED, now, ACTOR, "apply", fields={"read_back": found, "applied_at": now})
+    with transaction.atomic():
+        fields = {"read_back": found, "applied_at": now}
+        done = change_state_set(row, State.APPLIED, now, ACTOR, "apply", fields=fields)
+        advice = row.recommendation
+        if done and advice is not None and advice.state == RecommendationState.ACCEPTED:
+            recommendation_done(recommendation=advice, actor=ACTOR, now=now)
     return row.state
 
 
@@ -120,7 +126,8 @@ def _claim(change_id: int) -> LifecycleChange | None:
         return None
     if not taken:
         return None
-    return LifecycleChange.objects.select_related("account", "organisation").get(pk=change_id)
+    named = ("account", "organisation", "recommendation")
+    return LifecycleChange.objects.select_related(*named).get(pk=change_id)
 
 
 def _check(row: LifecycleChange) -> None:

@@ -154,11 +154,6 @@ def wishes_of(mark: StorageMark | None) -> Wishes:
     )
 
 
-def mark_for(marks: Marks, prefix: str, state: str) -> StorageMark | None:
-    """The word for this prefix, else that for the whole bucket; unfinished uploads need none."""
-    return marks.get((prefix, state)) or marks.get((NO_PREFIX, state))
-
-
 def _unit(
     bucket: Bucket,
     where: tuple[str, str, bool],
@@ -168,7 +163,8 @@ def _unit(
     marks: Marks,
 ) -> Unit:
     prefix, state, shared = where
-    mark = mark_for(marks, prefix, state)
+    # A word is about its own prefix: one about objects without a prefix says nothing of the others.
+    mark = marks.get((prefix, state))
     wishes = wishes_of(mark)
     hazard = hazard_of(history, prefix, state, groups)
     advised, blocked, words = None, "", ""

@@ -14,7 +14,7 @@ dear. New objects are not in it: they are the same for every policy until they a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,12 +106,10 @@ def lot(storage_class: str, cells: Sequence[StorageCell], starts: Sequence[int])
     """The cells of one group; `starts`: `idle_starts` of these cells and perhaps others.
 
     Ages within a band lie evenly; an unknown age is 0, the one that makes minimum days and waiting dearest.
-    Raises StorageError for an open size band: what a class bills for small objects cannot be told from it.
+    An open size band is taken as it is: where a class asks for the size, `StorageError` is raised then.
     """
     rows: list[tuple[float, float, int, int, int, int]] = []
     for cell in cells:
-        if cell.size_to is None and cell.size_from == 0:
-            raise StorageError("size", "the listing tells no sizes of single objects")
         points = _ages(cell)
         for age in points:
             rows.append(
@@ -263,7 +261,7 @@ class _Walk:
     def _tiers(self, place: str, entered: Floats, low: Floats, high: Floats) -> None:
         """Storage in a class with tiers: in tier k no earlier than its idle days after the arrival."""
         tiers, lot_ = self.terms.tiers[place], self.lot
-        monitored = lot_.size_from >= float(self.terms.classes[place].min_monitored_kib) * KIB
+        monitored = _monitored(lot_, place, self.terms)
         fee = float(self.terms.classes[place].monitoring_per_1000) / 1000 * lot_.objects * monitored
         first = float(tiers[0].per_gib_month)
         self.total += ((lot_.gib * first + fee) / MONTH_DAYS)[:, None] * (high - low)
@@ -313,19 +311,15 @@ def day_rate(objects: Lot, place: str, terms: StorageTerms) -> Floats:
     if found.standard_overhead_kib:
         there = objects.objects * float(found.standard_overhead_kib) * KIB / GIB
         month = month + there * float(terms.standard.per_gib_month)
-    monitored = objects.size_from >= float(found.min_monitored_kib) * KIB
-    month = month + objects.objects / 1000 * float(found.monitoring_per_1000) * monitored
+    if found.monitoring_per_1000:
+        fees = objects.objects / 1000 * float(found.monitoring_per_1000)
+        month = month + fees * _monitored(objects, place, terms)
     return np.asarray(month / MONTH_DAYS)
 
 
-def whole_read(objects: Lot, places: Mapping[str, float], terms: StorageTerms) -> float:
-    """What reading everything once costs where `places` (class -> share of the objects) says it lies."""
-    objects_count, gib = float(objects.objects.sum()), float(objects.gib.sum())
-    return sum(
-        share
-        * (
-            gib * float(terms.classes[place].retrieval_per_gib)
-            + objects_count / 1000 * float(terms.classes[place].get_per_1000)
-        )
-        for place, share in places.items()
-    )
+def _monitored(objects: Lot, place: str, terms: StorageTerms) -> NDArray[np.bool_]:
+    """Which entries are monitored, and moved between tiers."""
+    least = int(terms.classes[place].min_monitored_kib * KIB)
+    if np.any((objects.size_from < least) & (objects.size_to > least)):
+        raise StorageError("size", f"a size band holds {least} bytes, the smallest that {place} monitors")
+    return np.asarray(objects.size_from >= least)

@@ -11,8 +11,9 @@ from django.core.cache import cache
 from django.test import Client
 
 from apps.accounts.models import Membership, Organisation, User
-from apps.recommendations.models import LifecycleChange, StorageAccount, StorageMark
+from apps.recommendations.models import LifecycleChange, Recommendation, StorageAccount, StorageMark
 from apps.recommendations.services.storage_applying import changes_tick
+from apps.recommendations.services.storage_rows import storage_rows_publish
 from apps.storage.models import Bucket
 from finops.frames.storage import KIB
 from tests.apps.recommendations.test_lifecycle_changes import s3  # noqa: F401
@@ -115,6 +116,7 @@ def test_an_owners_word_is_kept_shown_and_taken_back(lake: Bucket) -> None:
 
 def test_a_change_is_asked_for_approved_written_and_taken_back(lake: Bucket, s3: Rules) -> None:  # noqa: F811
     admin, engineer = signed("admin"), signed("engineer")
+    storage_rows_publish(organisation=Organisation.default(), now=NOW)
     assert "An admin names one" in text(engineer.get(GROUP))
     admin.post("/storage/changes/accounts/", {"account": ACCOUNT, "active": "on"})
     assert StorageAccount.objects.get().active
@@ -134,6 +136,7 @@ def test_a_change_is_asked_for_approved_written_and_taken_back(lake: Bucket, s3:
     changes_tick(now=NOW + timedelta(days=1))
     assert "Written and read back" in text(engineer.get(f"/storage/changes/{row.pk}/"))
     assert len(s3.ids()) == 1
+    assert Recommendation.objects.get().state == "done"
     back = engineer.post(f"/storage/changes/{row.pk}/back/")
     assert "Take back the rules of" in text(engineer.get(back["Location"]))
     assert "wait" in text(engineer.get("/storage/changes/"))

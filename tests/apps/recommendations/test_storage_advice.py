@@ -262,3 +262,16 @@ def test_archive_tiers_come_with_the_rule_where_reads_may_wait(
     (group,) = groups(organisation)
     if group["steps"][-1]["to"] == "INTELLIGENT_TIERING":
         assert group["intelligent_tiering"]["Filter"] == {"Prefix": "data/"}
+
+
+def test_a_word_about_objects_without_a_prefix_says_nothing_of_the_others(
+    organisation: Organisation, agreed: None
+) -> None:
+    cold()
+    StorageMark.objects.create(
+        organisation=organisation, bucket="lake", prefix="", checkpoints=True, delete_after=1, said_by="ada",
+        said_at=NOW,
+    )  # fmt: skip
+    (group,) = groups(organisation)
+    assert not group["deletes"]
+    assert not any(one["deletes"] for one in group["policies"])

@@ -215,6 +215,13 @@ def test_what_waits_for_a_restore_or_lies_in_one_zone_is_shown_and_not_taken() -
     assert slow.best.policy.steps == (Step(0, "DEEP_ARCHIVE"),)
 
 
+def test_uploads_of_a_report_of_totals_need_no_sizes() -> None:
+    """Storage Lens tells bytes and number of unfinished uploads, nothing of single ones."""
+    uploads = cell(state="incomplete", size=(0, None), age=(None, None), idle=(None, None))
+    found = advise({"STANDARD": [uploads]}, state="incomplete", hazard=None, terms=terms())
+    assert (found.verdict, found.best and found.best.policy.steps) == (MOVE, (Step(7, DELETE),))
+
+
 def test_an_open_size_band_cannot_be_judged() -> None:
-    with pytest.raises(StorageError, match="tells no sizes"):
+    with pytest.raises(StorageError, match="a size band holds"):
         advise({"STANDARD": [cell(size=(0, None))]}, state="current", hazard=never_read(), terms=terms())
