@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
@@ -20,7 +21,7 @@ from apps.billing.selectors.budgets import budgets_in_force
 from apps.costchecks.models import CostCheck
 from apps.costchecks.selectors import base_check, cost_check_list
 from apps.costchecks.services.document import check_document
-from apps.costchecks.services.prices import check_prices
+from apps.costchecks.services.prices import check_prices, machine_facts
 from apps.ingest.selectors import current_snapshots, price_snapshots
 from finops.engine.checks.alternatives import alternatives, spot_keys, volume_keys
 from finops.engine.checks.policies import Outcome, Policy, Verdict, judge
@@ -29,6 +30,8 @@ from finops.fingerprint import code_fingerprint
 from finops.frames.cost_items import CheckInputError, Reading, Resource
 from finops.frames.state_document import against, state_of
 from finops.frames.usage_file import Usage
+from finops.providers.files.workload_file import read_workload
+from finops.providers.kubernetes.manifests import read_manifests
 from finops.providers.terraform.plan import read_plan
 
 # What is asked where a caller names no policies: nothing that denies.
@@ -90,9 +93,12 @@ def cost_check_make(*, organisation: Organisation, question: Question, at: datet
 
 
 def _read(question: Question) -> Reading:
-    if question.kind != "terraform":
-        raise CheckInputError(f"{question.kind} is not read yet", file=question.file, field="kind")
-    return read_plan(question.content, file=question.file, usage=question.usage)
+    told: dict[str, Any] = {"file": question.file, "usage": question.usage}
+    if question.kind == "kubernetes":
+        return read_manifests(question.content, facts=machine_facts, **told)
+    if question.kind == "workload":
+        return read_workload(question.content, **told)
+    return read_plan(question.content, **told)
 
 
 def _make(

@@ -8,11 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from apps.accounts.models import Organisation
+from apps.catalog.models import InstanceType
 from apps.prices.selectors.list_prices import on_demand_prices
 from apps.recommendations.services import advise_launch
 from finops.engine.checks.pricing import Price, PriceKey
 from finops.engine.workload import WorkloadError
-from finops.frames.cost_items import MACHINE, SPOT, Range, Sku
+from finops.frames.cost_items import MACHINE, SPOT, MachineFacts, Range, Sku
 from finops.frames.resource_prices import resource_price
 
 # Launch advice takes a second or so each; a plan with more kinds of Spot machines is told what was left out.
@@ -83,3 +84,11 @@ def spot_price(sku: Sku, *, at: datetime, organisation: Organisation) -> Price |
         f"launch advice, {best['zone_name'] or best['region']}",
         best["price_at"],
     )
+
+
+def machine_facts(name: str) -> MachineFacts | None:
+    """The size of an instance type; None where the catalogue does not know it."""
+    found = InstanceType.objects.filter(provider=PROVIDER, name=name).first()
+    if found is None or not found.vcpus or not found.memory_mib:
+        return None
+    return MachineFacts(Decimal(found.vcpus), Decimal(found.memory_mib))

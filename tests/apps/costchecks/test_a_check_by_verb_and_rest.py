@@ -20,12 +20,14 @@ from django.utils import timezone
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
 from apps.accounts.services import api_key_create
+from apps.catalog.models import InstanceType
 from apps.costchecks.comment import LIMITS, comment_markdown
 from apps.costchecks.models import CostCheck
 from apps.costchecks.services import CheckConflictError, Question, cost_check_make
 from apps.prices.models import ListPrice
 from finops.engine.checks.policies import policies_of
 from finops.frames.cost_items import CheckInputError
+from finops.frames.usage_file import parse_usage
 from tests.support.plans import change, plan
 
 pytestmark = pytest.mark.django_db
@@ -305,7 +307,21 @@ def test_another_organisation_sees_nothing_and_a_key_conflict_is_409(organisatio
     assert other.get("/api/v1/cost-checks").json()["count"] == 0
 
 
-def test_unread_kinds_are_refused_not_passed(organisation: Organisation) -> None:
-    with pytest.raises(CheckInputError):
-        cost_check_make(organisation=organisation, question=Question(b"a: 1", kind="kubernetes"), at=AT)
-    assert not CostCheck.objects.exists()
+def test_manifests_and_workload_files_are_read_by_kind(organisation: Organisation) -> None:
+    InstanceType.objects.create(
+        provider="aws", name="m5.xlarge", vcpus=4, memory_mib=16384, architectures=["x86_64"], gpu_count=0
+    )
+    usage = parse_usage(b"defaults: {region: us-east-1, node_type: m5.xlarge}")
+    pod = b"""{kind: Pod, metadata: {name: a}, spec: {containers: [
+        {name: a, resources: {requests: {cpu: 500m, memory: 4Gi}}}]}}"""
+    asked = Question(pod, kind="kubernetes", usage=usage)
+    row = cost_check_make(organisation=organisation, question=asked, at=AT)
+    assert row.document["delta"]["expected"] == "35.04"  # 0.25 x 0.192 x 730
+    work = b"{hours: 10, types: [m5.xlarge], regions: [us-east-1], product: Linux/UNIX}"
+    row = cost_check_make(organisation=organisation, question=Question(work, kind="workload"), at=AT)
+    assert row.document["after"]["expected"] == "1.92"
+    assert row.verdict == "warn"  # it may be interrupted and runs on demand
+    for kind in ("kubernetes", "workload"):
+        with pytest.raises(CheckInputError):
+            cost_check_make(organisation=organisation, question=Question(b"a: [", kind=kind), at=AT)
+    assert CostCheck.objects.count() == 2
