@@ -1,0 +1,44 @@
+"""What a launch call carries and what machines a provider shows.
+
+Grain of `Machine`: one row per machine and look. Tags ride in the call itself; `JOB` and `ATTEMPT` say whose
+a machine is, `OWNER` which installation may end it, `EXPIRES` (ISO 8601 UTC) when nobody needs it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+OWNER, JOB, ATTEMPT, EXPIRES = "offpeak:owner", "offpeak:job", "offpeak:attempt", "offpeak:expires"
+
+
+class MachineState(StrEnum):
+    """A machine that is starting counts as running: it is paid."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class LaunchCall:
+    """One call: `parameters` as `finops.engine.launches.token` hashes them, and the token it gave."""
+
+    token: str
+    pool: str
+    market: str
+    parameters: Mapping[str, Any]
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine; `token` is None where the provider does not show it."""
+
+    id: str
+    token: str | None
+    tags: Mapping[str, str]
+    state: MachineState
+    launched_at: datetime

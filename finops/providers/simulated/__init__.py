@@ -1,0 +1,1 @@
+"""A market that is not there: launches replayed against a trace."""
