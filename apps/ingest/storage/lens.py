@@ -85,7 +85,7 @@ def _one(con: duckdb.DuckDBPyConnection, source: RowsSource, staged: StagedTotal
         "CAST(sum(value) AS BIGINT), count(*) FROM metrics WHERE used AND wrong IS NULL "
         "GROUP BY bucket_name, day, storage_class, metric ORDER BY ALL"
     ).fetchall()
-    others = con.execute("SELECT count(*) FROM metrics WHERE NOT used").fetchone()
+    [(others,)] = con.execute("SELECT count(*) FROM metrics WHERE NOT used").fetchall()
     found = [
         Rejection(source.file.name, row, table.names[int(columns[ours][1:])], _REASONS[ours])
         for row, ours in wrong
@@ -97,7 +97,7 @@ def _one(con: duckdb.DuckDBPyConnection, source: RowsSource, staged: StagedTotal
             )
         raise StorageFileError("no row of a bucket: totals of accounts and prefixes tell no bucket's bytes")
     staged.rejections += found
-    staged.others += others[0] if others else 0
+    staged.others += others
     rows = 0
     for bucket, day, storage_class, metric, region, account, value, count in good:
         rows += count

@@ -13,7 +13,7 @@ from datetime import date, datetime
 import duckdb
 import pyarrow as pa
 
-from apps.ingest.storage.sources import File, ListingSource, StorageOptions
+from apps.ingest.storage.sources import MOST_WRONG, File, ListingSource, StorageOptions
 from finops.frames.spot import Rejection
 from finops.frames.storage import STATES
 from finops.lake import STORAGE_OBJECTS, Lake, LakeError
@@ -182,10 +182,11 @@ class ListingStager:
                 found.noncurrent += count if state == "noncurrent" else 0
         if wrong:
             found.rejections = self._rejections(source, bucket)
-            if not found.good:
+            if not found.good or wrong > MOST_WRONG:
                 first = found.rejections[0]
+                told = f"{wrong} rows cannot be used" if found.good else "no row can be used"
                 raise StorageFileError(
-                    f"{first.file}: no row can be used: {first.reason}", row=first.row, field=first.field
+                    f"{first.file}: {told}: {first.reason}", row=first.row, field=first.field
                 )
             self._rewrite(found, key)
         return found
@@ -208,7 +209,7 @@ class ListingStager:
         for file, table in source.tables:
             objects = self._objects(source, table.relation(self.con), bucket, also=", rn")
             rows = self.con.execute(
-                f"SELECT rn, wrong FROM {objects} WHERE wrong IS NOT NULL ORDER BY rn"
+                f"SELECT rn, wrong FROM {objects} WHERE wrong IS NOT NULL ORDER BY rn LIMIT {MOST_WRONG}"
             ).fetchall()
             found += [_rejection(file, table, row, columns, wrong) for row, wrong in rows]
         return found

@@ -12,7 +12,7 @@ from itertools import islice
 import duckdb
 import pyarrow as pa
 
-from apps.ingest.storage.sources import RowsSource, StorageOptions
+from apps.ingest.storage.sources import MOST_WRONG, RowsSource, StorageOptions
 from finops.frames.spot import Rejection
 from finops.lake import STORAGE_READS, Lake
 from finops.lake.sql import quote
@@ -155,11 +155,11 @@ class ReadsStager:
             if told is None:
                 raise
             raise StorageFileError(str(told)) from error
-        counts = self.con.execute(
+        # All of it is fetched: an answer that is not read to its end keeps the connection busy.
+        [(wrong, reads, others)] = self.con.execute(
             "SELECT count(*) FILTER (wrong IS NOT NULL), count(*) FILTER (wrong IS NULL AND is_read), "
             "count(*) FILTER (wrong IS NULL AND NOT is_read) FROM raw_reads"
-        ).fetchone()
-        wrong, reads, others = counts or (0, 0, 0)
+        ).fetchall()
         if wrong:
             self._wrong(sources, wrong, good=reads + others)
         self.tell(wrong + reads + others)
@@ -201,9 +201,10 @@ class ReadsStager:
         found: list[Rejection] = []
         for source in sources:
             found += self._numbered(source, alone=len(sources) == 1)
-        if not good and len(sources) == 1:
+        if wrong > MOST_WRONG or (not good and len(sources) == 1):
             first = found[0]
-            raise StorageFileError(f"no row can be used: {first.reason}", row=first.row, field=first.field)
+            told = f"{wrong} rows cannot be used" if good else "no row can be used"
+            raise StorageFileError(f"{told}: {first.reason}", row=first.row, field=first.field)
         self.staged.rejections += found
 
     def _numbered(self, source: RowsSource, *, alone: bool) -> list[Rejection]:
@@ -211,11 +212,11 @@ class ReadsStager:
             assert source.table is not None  # noqa: S101 - lines always have one
             sql = storage_logs.reads_sql(source.table.relation(self.con))
             rows = self.con.execute(
-                f"SELECT rn, wrong FROM ({sql}) WHERE wrong IS NOT NULL ORDER BY rn"
+                f"SELECT rn, wrong FROM ({sql}) WHERE wrong IS NOT NULL ORDER BY rn LIMIT {MOST_WRONG}"
             ).fetchall()
         else:
             rows = self.con.execute(
-                "SELECT rn, wrong FROM raw_reads WHERE wrong IS NOT NULL ORDER BY rn"
+                f"SELECT rn, wrong FROM raw_reads WHERE wrong IS NOT NULL ORDER BY rn LIMIT {MOST_WRONG}"
             ).fetchall()
         names = column_names(source)
         return [

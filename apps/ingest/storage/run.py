@@ -231,6 +231,7 @@ class _Work:
         before = selectors.current_snapshots()
         written: list[str] = []
         try:
+            self._taken_meanwhile({*reads.staged.rows_of, *totals.rows_of})
             swap.decide(staged, reads.staged)
             written = reads.write(swap.lake, key_of=swap.key, run_id=self.run.pk)
             snapshots = swap.commit(written, before)
@@ -244,6 +245,13 @@ class _Work:
         for work in swap.buckets.values():
             late = [one.file for one, _ in work.listings if one is not work.current]
             swap.lake.discard_files(late)
+
+    def _taken_meanwhile(self, hashes: set[str]) -> None:
+        """Raises LakeError where another import took over one of these files while this one read it."""
+        if files_taken(self.run.organisation, hashes):
+            raise LakeError(
+                "another import took over a file of this one meanwhile; nothing was stored, start it again"
+            )
 
     def _finish(
         self, swap: Swap, reads: ReadsStager, totals: StagedTotals, snapshots: dict[str, int]
@@ -321,8 +329,8 @@ class _Work:
 
 def _check_hash(con: duckdb.DuckDBPyConnection) -> None:
     """Raises LakeError where DuckDB hashes another way than when reads were stored."""
-    found = con.execute(f"SELECT {key_id('k')} FROM (SELECT ? AS k)", [KNOWN_KEY]).fetchone()
-    if found is None or found[0] != KEY_HASH:
+    found = con.execute(f"SELECT {key_id('k')} FROM (SELECT ? AS k)", [KNOWN_KEY]).fetchall()
+    if found != [(KEY_HASH,)]:
         raise LakeError(
             "this DuckDB hashes keys another way than the one that the lake was made with: reads of stored "
             "objects would not be found again"

@@ -13,6 +13,8 @@ from finops.providers.files.storage_files import Table
 from finops.providers.storage import Kind
 
 AUTO = "auto"
+# A file of which more rows cannot be used is not what it is taken for.
+MOST_WRONG = 100_000
 PROVIDERS = ("aws", "alibaba", "tencent")
 KINDS = (AUTO, *(kind.value for kind in Kind))
 

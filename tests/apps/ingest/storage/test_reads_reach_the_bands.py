@@ -13,6 +13,7 @@ import pytest
 
 from apps.ingest import selectors
 from apps.ingest.models import IngestRun
+from apps.ingest.storage import run as run_module
 from apps.storage.models import Listing, ReadDay, ReadSpan, TakenFile
 from apps.storage.selectors import histogram_of, reads_of
 from finops.lake import STORAGE_READS
@@ -248,3 +249,39 @@ def test_a_listing_made_later_is_judged_by_the_log(load: Load, tmp_path: Path) -
     at = datetime(2026, 11, 30, tzinfo=UTC)
     load(listing(tmp_path / "in", ROWS, listed_at=at))
     assert idle() == AFTER
+
+
+def test_two_imports_of_one_log_at_once_count_it_once(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path, "log", LOG)
+    other: list[IngestRun] = []
+    real = run_module._Work._new_rows
+
+    def overtaken(work: Any) -> Any:
+        found = real(work)
+        if not other:
+            monkeypatch.undo()
+            other.append(load(path))
+        return found
+
+    monkeypatch.setattr(run_module._Work, "_new_rows", overtaken)
+    late = load(path)
+    assert counts(other[0]) == ("finished", 4, 0, 0)
+    assert counts(late) == ("failed", 0, 0, 0)
+    assert "another import took over a file of this one meanwhile" in late.error
+    assert len(lake_rows()) == 3
+    assert counts(load(path)) == ("finished", 0, 4, 0)
+
+
+def test_a_file_with_too_many_wrong_rows_is_refused(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("reads", "listings"):
+        monkeypatch.setattr(f"apps.ingest.storage.{module}.MOST_WRONG", 1)
+    run = load(put(tmp_path, "log", log_line("a") + "x\ny\n"))
+    assert counts(run) == ("refused", 0, 0, 1)
+    assert run.error == "2 rows cannot be used: not a line of a server access log"
+    run = load(listing(tmp_path / "in", [row("a"), row("b", "x"), row("c", "y")]))
+    assert counts(run) == ("refused", 0, 0, 1)
+    assert "2 rows cannot be used: not a whole number" in run.error
