@@ -23,7 +23,8 @@ PAGES = {
     "overview": "/overview/", "spend": "/spend/", "budgets": "/spend/budgets/",
     "anomalies": "/spend/anomalies/", "allocation": "/spend/allocation/", "changes": "/spend/changes/",
     "tags": "/spend/tags/", "bills": "/data/bills/", "commitments": "/deals/commitments/", "deals": "/deals/",
-    "run-empty": "/run/",
+    "run-empty": "/run/", "storage": "/storage/", "checkpoints": "/storage/checkpoints/",
+    "purchases": "/deals/purchases/",
 }  # fmt: skip
 LOOKS = (
     ((1440, "light", "en"), (390, "dark", "zh-hans")),
