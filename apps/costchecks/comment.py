@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from apps.costchecks.wording import amount, interval, verdict_word
 from finops.engine.spend import rounded_parts
 from finops.frames.cost_items import Range
-from finops.redact import redact
+from finops.text.addresses import masked
 
 # Characters of a comment: GitHub 65,536; GitLab 1,000,000; Azure DevOps 150,000; Bitbucket 32,768. From the
 # forges' own pages and error messages, read 2026-11. Counted in bytes, which is never fewer.
@@ -28,14 +28,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 def plain(text: str) -> str:
     """Text that no forge takes for markup, a mention or HTML; secrets in addresses are masked."""
-    shown = _CONTROL.sub(" ", redact(text))
+    shown = _CONTROL.sub(" ", masked(text))
     shown = _MARKUP.sub(r"\\\1", shown)
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
 
 
 def code(text: str) -> str:
     """An address as code in a table cell: a backtick cannot end it and a bar cannot end the cell."""
-    shown = _CONTROL.sub(" ", redact(text)).replace("`", "'").replace("|", r"\|")
+    shown = _CONTROL.sub(" ", masked(text)).replace("`", "'").replace("|", r"\|")
     return f"`{shown}`"
 
 

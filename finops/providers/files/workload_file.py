@@ -18,7 +18,7 @@ from typing import Any
 from finops.frames.check_words import check_whole_text, number, read_words
 from finops.frames.cost_items import MACHINE, CheckInputError, Item, Range, Reading, Resource, Side, Sku
 from finops.frames.usage_file import Usage, amount_of
-from finops.redact import redact
+from finops.text.addresses import masked
 
 FIELDS = frozenset(
     {
@@ -69,7 +69,7 @@ def _resource(row: Any, place: str, file: str, usage: Usage) -> Resource:
         raise refuse("tags", "not a mapping")
     if row.get("interruptible", "true") not in {"true", "false"}:
         raise refuse("interruptible", "true or false")
-    address = redact(f"workload/{row.get('name') or place}")
+    address = masked(f"workload/{row.get('name') or place}")
     item = _item(row, types, regions[0], place, file, usage.of(address))
     side = Side(
         (item,),

@@ -33,7 +33,7 @@ from finops.frames.cost_items import (
     Sku,
 )
 from finops.frames.usage_file import Usage, amount_of, hours_of, word_of
-from finops.redact import redact
+from finops.text.addresses import masked
 
 MAX_BYTES, MAX_OBJECTS, MAX_DEPTH = 8 * 1024 * 1024, 5000, 60
 _SUFFIX = {
@@ -125,7 +125,7 @@ def _resource(row: Mapping[str, Any], place: str, source: _Source) -> Resource:
     if not isinstance(name, str) or not name:
         raise CheckInputError("has no name", file=source.file, address=place, field="metadata.name")
     space = meta.get("namespace")
-    address = redact(f"{kind}/{space}/{name}" if isinstance(space, str) and space else f"{kind}/{name}")
+    address = masked(f"{kind}/{space}/{name}" if isinstance(space, str) and space else f"{kind}/{name}")
     spec = _map(row.get("spec"), address, "spec", source)
     labels = _map(meta.get("labels"), address, "metadata.labels", source)
     tags = {str(key): value if isinstance(value, str) else "" for key, value in labels.items()}

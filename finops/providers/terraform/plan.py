@@ -19,7 +19,7 @@ from finops.frames.usage_file import Usage, word_of
 from finops.providers.terraform.aws import TAGGABLE, side_of
 from finops.providers.terraform.references import Configuration
 from finops.providers.terraform.values import Mark, Values, marked
-from finops.redact import redact
+from finops.text.addresses import masked
 
 MAX_BYTES = 32 * 1024 * 1024
 MAX_RESOURCES = 20_000
@@ -84,7 +84,7 @@ def plan_reading(document: Any, *, file: str, usage: Usage) -> Reading:
                 for values, after in ((sides[0], False), (sides[1], True))
             ]  # fmt: skip
             before, after_side = made
-            found.append(Resource(redact(address), kind, action, before, after_side, kind in TAGGABLE))
+            found.append(Resource(masked(address), kind, action, before, after_side, kind in TAGGABLE))
     except RecursionError as error:
         raise CheckInputError("nested too deep", file=file) from error
     found.sort(key=lambda one: one.address)
@@ -134,12 +134,12 @@ def _marked_changes(
         if isinstance(entry.get("deposed"), str):
             address = f"{address} (deposed {entry['deposed'][:20]})"
         if address in seen:
-            raise CheckInputError("is there twice", file=file, address=redact(address), field="address")
+            raise CheckInputError("is there twice", file=file, address=masked(address), field="address")
         seen.add(address)
-        action = _action(change, file, redact(address))
+        action = _action(change, file, masked(address))
         if action == "read":
             continue
-        sides, dropped = _sides(change, action, file, redact(address))
+        sides, dropped = _sides(change, action, file, masked(address))
         count += dropped
         found.append((address, kind, action, sides))
     return found, count

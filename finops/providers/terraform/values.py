@@ -34,13 +34,15 @@ def marked(value: Any, unknown: Any, sensitive: Any) -> tuple[Any, int]:
         return SENSITIVE, 1
     if unknown is True:
         return UNKNOWN, 0
+    if not unknown and not sensitive:
+        return value, 0  # nothing inside is marked, which is so for most of a plan
     if isinstance(value, dict) or isinstance(unknown, dict):
-        inner: dict[str, Any] = value if isinstance(value, dict) else {}
+        found: dict[str, Any] = dict(value) if isinstance(value, dict) else {}
         unknowns = unknown if isinstance(unknown, dict) else {}
         secrets = sensitive if isinstance(sensitive, dict) else {}
-        found, count = {}, 0
-        for name in {**inner, **unknowns}:
-            found[name], dropped = marked(inner.get(name), unknowns.get(name), secrets.get(name))
+        count = 0
+        for name in [*unknowns, *(name for name in secrets if name in found and name not in unknowns)]:
+            found[name], dropped = marked(found.get(name), unknowns.get(name), secrets.get(name))
             count += dropped
         return found, count
     if isinstance(value, list) or isinstance(unknown, list):
