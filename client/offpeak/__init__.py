@@ -1,0 +1,1 @@
+"""The command-line client of an Offpeak server: the standard library and nothing else."""
