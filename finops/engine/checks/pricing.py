@@ -6,7 +6,9 @@ The change of a resource is taken inside each of the three cases, so that the sa
 after cancels out; the interval of a change runs from the smallest to the largest of the three.
 
 A component that has a price on one side of a resource and none on the other is left out on both: counting it
-would read the missing price as 0. Such parts are in `unpriced` with the reason.
+would read the missing price as 0. So is a resource of which one side has no price at all. Such parts are in
+`unpriced` with the reason. The change of all is the sum over the resources whose change is known; where
+nothing that costs has a known change, it is not known.
 """
 
 from __future__ import annotations
@@ -164,6 +166,9 @@ def _line(resource: Resource, prices: Prices, used: dict[PriceKey, Price]) -> tu
             (after, resource.after, "after"),
         )
     ]
+    if None in sums and ABSENT not in sums:
+        # One side is not known at all: the other alone would show as a change that nobody can see.
+        sums = [None, None]
     return Line(resource, sums[0], sums[1], _difference(sums[0], sums[1])), missing
 
 
@@ -220,11 +225,24 @@ def _total(lines: list[Line]) -> Total:
         else:
             sides.append(add(ranges) if ranges else None)
     before, after = sides
-    delta = _difference(before, after)
+    delta = _change(lines)
     if delta is None:
         return Total(before, after, None, None, "")
     change = compare(
         before.expected if isinstance(before, Range) else None,
         after.expected if isinstance(after, Range) else None,
     )
-    return Total(before, after, ordered(delta), change.percent, change.label)
+    label = change.label if None not in (before, after) else ""
+    return Total(before, after, ordered(delta), change.percent, label)
+
+
+def _change(lines: list[Line]) -> Range | None:
+    known = [line for line in lines if line.delta is not None]
+    costs = [line for line in known if _has_items(line.resource)]
+    if not costs and len(known) < len(lines):
+        return None
+    return add(line.delta for line in known if line.delta is not None)
+
+
+def _has_items(resource: Resource) -> bool:
+    return any(side is not None and side.items for side in (resource.before, resource.after))

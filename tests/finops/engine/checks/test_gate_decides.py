@@ -106,6 +106,23 @@ def test_a_price_missing_on_one_side_is_left_out_on_both() -> None:
     ]
 
 
+def test_a_side_without_any_price_hides_the_other_one() -> None:
+    before = Side((Item("disk", "unit", (SKU,), Range.of(5)),))
+    after = Side((Item("all", "unit", (), None, "not known"),))
+    found = priced(resource(before, after), resource(None, side("2"), "thing.b"))
+    assert [(line.before, line.after, line.delta) for line in found.lines] == [
+        (None, None, None),
+        (ABSENT, Range.of(2), Range.of(2)),
+    ]
+    assert (found.total.before, found.total.after, found.total.delta) == (None, Range.of(2), Range.of(2))
+    assert (found.total.percent, found.total.label) == (None, "")
+    assert judge(policies_of({"max_increase": "1"})[0], found).verdict is Verdict.DENY
+    # Beside what costs nothing, an unknown change is not one of 0.
+    alone = priced(resource(before, after), resource(None, Side(), "free.c"))
+    assert alone.total.delta is None
+    assert judge(policies_of({"max_increase": "40"})[0], alone).verdict is Verdict.CANNOT_JUDGE
+
+
 def test_the_same_unknown_use_before_and_after_cancels_out() -> None:
     use = Range(Decimal(0), Decimal(5), Decimal(10))
     one = Side((Item("use", "unit", (SKU,), use),))
