@@ -26,13 +26,13 @@ from finops.frames.availability import Flags
 Floats = NDArray[np.float64]
 # Bands of a run's age begin here, seconds. Chosen before anything was measured: each three times the last.
 AGES = np.array([0, 1200, 3600, 10800, 32400])
-# A market never seen is taken to turn every two hours, with the weight of one such run.
-PRIOR_SECONDS = 7200.0
+# A market never seen is taken to turn every six hours, with the weight of one such run.
+PRIOR_SECONDS = 21600.0
 # What was seen this long ago counts half: markets change their manners within days.
 HALF_LIFE_SECONDS = 72 * 3600
 STEP_SECONDS = 600
 UNITS_PER_STEP = 5
-REPLAN_SECONDS = 6 * 3600
+REPLAN_SECONDS = 2 * 3600
 _NEVER = 1e15
 
 

@@ -73,7 +73,7 @@ def test_the_same_call_again_gives_the_same_machine_and_another_type_is_another_
     assert call("b").token == first.token
     assert third.token != first.token
     again = market.launch(third, now=T0 + MINUTE)
-    doubled = replace(third, tags=third.tags | {"Name": "other"})
+    doubled = replace(third, tags={**third.tags, "Name": "other"})
     assert code_of(market, doubled, T0 + MINUTE) == "IdempotentParameterMismatch"
     at = Trying(attempts=4, same=1, pools_left=1, latest_start=None, draw=0.0)
     mismatch = launch_error("aws", "IdempotentParameterMismatch")
