@@ -20,7 +20,7 @@ from finops.lake import Limits, open_duckdb
 from finops.lake.sql import quote
 
 # The service around it takes 350 MB; with both an import of any length stays below 1.2 GB.
-MOST_MEMORY = "600MB"
+MOST_MEMORY = "750MB"
 _PREFIX, _LOCK = "bills-", "lock"
 # A folder without a lock is just being made, or was left by a process killed at that.
 _STALE_SECONDS = 3600
