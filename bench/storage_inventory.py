@@ -3,8 +3,8 @@
 The inventory is made here: three packed CSV files and their manifest, keys of seven levels of prefixes, sizes
 and times spread by a hash. Plain DuckDB: one statement that reads the same files and groups them by prefix,
 class, state, size band and age band, without a look at what is wrong in a row. Each in a process of its own,
-one after the other, in seconds, by which it is judged, and in seconds of work, which say how far a machine that
-is busy otherwise spoils the first. The import also checks the rows and the files' MD5 and keeps every
+one after the other, in seconds, by which it is judged, and in seconds of work, which say how far a machine
+that is busy otherwise spoils the first. The import also checks the rows and the files' MD5 and keeps every
 object in the lake. Memory is the peak of the process.
 
 `python -m bench.storage_inventory [millions]`
