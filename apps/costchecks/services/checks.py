@@ -65,6 +65,18 @@ class Question:
     team: Team | None = None
 
 
+@dataclass(frozen=True)
+class _Asked:
+    organisation: Organisation
+    question: Question
+    reading: Reading
+    resources: Sequence[Resource]
+    policies: Sequence[Policy]
+    base: CostCheck | None
+    snapshots: dict[str, int]
+    at: datetime
+
+
 def cost_check_make(*, organisation: Organisation, question: Question, at: datetime) -> CostCheck:
     """The stored check; the same input on the same data is the row that is there.
 
@@ -89,7 +101,8 @@ def cost_check_make(*, organisation: Organisation, question: Question, at: datet
         found = keyed or found
     if found is not None:
         return found
-    return _make(organisation, question, reading, resources, policies, base, snapshots, digest, at)
+    asked = _Asked(organisation, question, reading, resources, policies, base, snapshots, at)
+    return _kept(asked, _document(asked), digest)
 
 
 def _read(question: Question) -> Reading:
@@ -101,59 +114,55 @@ def _read(question: Question) -> Reading:
     return read_plan(question.content, **told)
 
 
-def _make(
-    organisation: Organisation,
-    question: Question,
-    reading: Reading,
-    resources: Sequence[Resource],
-    policies: Sequence[Policy],
-    base: CostCheck | None,
-    snapshots: dict[str, int],
-    digest: str,
-    at: datetime,
-) -> CostCheck:
+def _document(asked: _Asked) -> dict[str, Any]:
+    question, resources, at = asked.question, asked.resources, asked.at
     keys = keys_of(resources) | spot_keys(resources) | volume_keys(resources)
-    prices, left_out = check_prices(keys, at=at, organisation=organisation)
+    prices, left_out = check_prices(keys, at=at, organisation=asked.organisation)
     try:
         priced = price_resources(resources, prices)
     except ValueError as error:
         raise CheckInputError(str(error), file=question.file) from error
-    outcomes = [_judged(policy, priced, organisation, question.team, at) for policy in policies]
+    outcomes = [_judged(policy, priced, asked.organisation, question.team, at) for policy in asked.policies]
     document = check_document(
-        priced, outcomes, alternatives(resources, prices), reading=reading, strict=question.strict,
+        priced, outcomes, alternatives(resources, prices), reading=asked.reading, strict=question.strict,
     )  # fmt: skip
-    document |= {
+    return document | {
         "project": question.project or None,
         "ref": question.ref or None,
         "commit": question.commit or None,
         "base": {
             "kind": "stored check" if question.base_ref else "plan",
             "ref": question.base_ref or None,
-            "id": base.pk if base else None,
+            "id": asked.base.pk if asked.base else None,
         },
         "spot_prices_left_out": left_out,
         "evidence": {
-            "snapshots": {table: str(snapshot) for table, snapshot in sorted(snapshots.items())},
+            "snapshots": {table: str(snapshot) for table, snapshot in sorted(asked.snapshots.items())},
             "engine": settings.OFFPEAK_VERSION,
             "at": at.isoformat().replace("+00:00", "Z"),
             "later_prices": any(price.later for price in priced.used.values()),
-            "input": _input_digest(question, reading),
+            "input": _input_digest(question, asked.reading),
             "prices": sorted(
                 {(p.source, p.listed_on, p.later) for p in priced.used.values()}
             ),
         },
     }  # fmt: skip
+
+
+def _kept(asked: _Asked, document: dict[str, Any], digest: str) -> CostCheck:
+    question = asked.question
     row = CostCheck(
-        organisation=organisation, team=question.team, base=base, kind=question.kind,
+        organisation=asked.organisation, team=question.team, base=asked.base, kind=question.kind,
         project=question.project, ref=question.ref, commit=question.commit, key=question.key,
-        digest=digest, at=at, verdict=document["verdict"], document=document, state=state_of(resources),
+        digest=digest, at=asked.at, verdict=document["verdict"], document=document,
+        state=state_of(asked.resources),
     )  # fmt: skip
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError:
         # The same check ran beside this one: its row is the answer.
-        same = cost_check_list(organisation).filter(digest=digest).first()
+        same = cost_check_list(asked.organisation).filter(digest=digest).first()
         if same is None:
             raise CheckConflictError(question.key) from None
         return same
