@@ -99,6 +99,7 @@ def test_sums_answer_and_lines_only_where_a_sum_is_of_both_kinds(
 ) -> None:
     read: list[object] = []
     of_lines = savings._sums
+
     def noted(*given: Any) -> Any:
         read.append(given)
         return of_lines(*given)
