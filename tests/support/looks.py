@@ -27,7 +27,7 @@ def look_at(
         (v["id"], [node["html"][:160] for node in v["nodes"]][:3]) for v in found
         if v["impact"] in ("serious", "critical")
     ]  # fmt: skip
-    assert serious == [], (name, width, theme)
+    assert serious == [], (name, width, theme, serious)
     page.set_viewport_size({"width": NARROWEST, "height": 900})
     for _moment in range(50):  # charts follow the window a moment later
         if page.evaluate(OVERFLOW) == 0:

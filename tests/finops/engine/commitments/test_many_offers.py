@@ -4,6 +4,7 @@ failures do not become ours.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -16,7 +17,7 @@ from finops.engine.commitments.desk import Desk
 from finops.engine.commitments.grid import as_family
 from finops.engine.commitments.pools import PoolBook
 from finops.engine.commitments.portfolio import Candidate, Family, Limits, choose, worth
-from finops.engine.commitments.selection import consider, select
+from finops.engine.commitments.selection import consider, select, sum_of
 from finops.frames.demand import Demand, Use
 from finops.frames.offers import Offer, OfferingClass, OfferKey, OfferKind
 from finops.frames.sizes import size_table
@@ -70,10 +71,11 @@ def test_stretches_of_time_and_the_grid_count_the_same_cover(seed: int) -> None:
 
 
 def test_scenarios_of_the_picks_add_up_to_those_of_all() -> None:
-    result = select(desk(), offers(np.random.default_rng(9), 8))
+    # A limit of risk that forbids nothing makes the choice count by scenario.
+    told = replace(desk(), limits=Limits(loss_probability=1.0))
+    result = select(told, offers(np.random.default_rng(9), 8))
     assert len(result.picks) > 1
-    each = np.sum([pick.scenarios for pick in result.picks], axis=0)
-    assert result.scenarios == pytest.approx(each)
+    assert result.choice.savings == pytest.approx(sum_of(result.picks))
     for pick in result.picks:
         low, high = np.quantile(pick.scenarios, (0.05, 0.95))
         assert (pick.evaluation.saving_low, pick.evaluation.saving_high) == pytest.approx((low, high))
