@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
@@ -42,6 +42,7 @@ from finops.providers.bills import (
 )
 from finops.providers.files import UnreadableError
 from finops.providers.files.bill_files import BillFile, open_bill_file, reading_error
+from finops.providers.files.gzip_sums import altered
 
 # As many faults of a file as anybody reads; the counts are of all of them.
 FAULTS_KEPT = 10_000
@@ -124,8 +125,10 @@ class Stager:
         if not reading:
             raise BillRefusedError("no rows: the billing period is not known")
         threads = min(len(reading), self.lake.limits.threads)
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as beside:
+            sums = beside.map(lambda file: (file[0], altered(file[1])), bundle.files)
             written = list(pool.map(lambda r: self._write(*r), reading))
+            _undamaged(sums)
         parts = []
         for (one, identity, _ids), (lake_file, rows, stored, identities) in zip(
             reading, written, strict=True
@@ -391,6 +394,13 @@ def _told(rejection: Rejection) -> Rejection:
     return Rejection(
         rejection.file, rejection.row, rejection.field, rejection.reason.partition(":")[2] or "not usable"
     )
+
+
+def _undamaged(sums: Iterable[tuple[str, str]]) -> None:
+    """Raises BillRefusedError for the first (file, what is wrong with its packed content)."""
+    for shown, wrong in sums:
+        if wrong:
+            raise BillRefusedError(f"{shown}: {wrong}", [Rejection(shown, None, "", wrong)])
 
 
 def hashes_of(bundle: Bundle) -> list[dict[str, Any]]:
