@@ -11,7 +11,8 @@ from apps.accounts.models import Organisation
 from apps.billing.models import SeenOffer
 from apps.dashboard.forms import plain_limits
 from apps.recommendations.selectors.purchases import buyer_list
-from apps.recommendations.services.purchases import MAX_QUANTITY, MAX_REASON
+from apps.recommendations.services.purchases import MAX_QUANTITY
+from apps.recommendations.services.stated import MAX_REASON
 
 
 class PurchaseForm(forms.Form):

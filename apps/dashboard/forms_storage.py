@@ -11,7 +11,7 @@ from apps.accounts.models import Organisation
 from apps.dashboard.forms import plain_limits
 from apps.recommendations.models.storage import MAX_DAYS
 from apps.recommendations.selectors.storage import storage_account_list
-from apps.recommendations.services.storage_changes import MAX_REASON
+from apps.recommendations.services.stated import MAX_REASON
 
 
 class CheckpointForm(forms.Form):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +32,8 @@ from apps.ingest.bills.whole import doubts, parts_missing, rows_refuse
 from apps.ingest.bills.work import workplace
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RunKind, RunState, RunSubject
 from apps.ingest.progress import Progress, Reporter
+from apps.ingest.services.claims import run_do
 from apps.ingest.services.imports import lake_reconcile
-from apps.ingest.services.paths import upload_discard
 from finops.frames.spot import Rejection
 from finops.lake import LakeError
 from finops.providers.files import UnreadableError
@@ -149,24 +147,7 @@ def bill_import(
 
 def bill_run_execute(*, run_id: int, listener: Listener | None = None) -> IngestRun:
     """Do the work of a waiting run of bills; one that was begun or is over is left as it is."""
-    run = IngestRun.objects.get(pk=run_id)
-    with locks.run_lock(run.pk) as ours:
-        claimed = ours and IngestRun.objects.filter(pk=run.pk, state=RunState.QUEUED).update(
-            state=RunState.RUNNING,
-            started_at=Now(),
-            heartbeat_at=Now(),
-            worker=f"{socket.gethostname()}:{os.getpid()}",
-        )
-        if claimed:
-            work = _Work(run, BillOptions.from_json(run.options), Reporter(run, listener))
-            try:
-                work.do()
-            except Exception as error:
-                work.failed(error)
-            if run.kind == RunKind.UPLOAD:
-                upload_discard(run.location)
-    run.refresh_from_db()
-    return run
+    return run_do(run_id, lambda run: _Work(run, BillOptions.from_json(run.options), Reporter(run, listener)))
 
 
 @dataclass

@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.billing.models import Delivery, DeliveryState
@@ -38,19 +36,15 @@ from apps.ingest.models import (
     IngestRun,
     RunState,
 )
+from apps.ingest.services.bucket_feeds import access_of, bucket_fields, place_of
 from finops.providers.aws import cost_explorer
 from finops.providers.aws.bill_bucket import (
-    BUCKET,
-    PREFIX,
     BillBucket,
     BillObject,
-    BillPlace,
     FoundDelivery,
 )
-from finops.providers.aws.bill_setup import ACCOUNT, EXTERNAL_ID, PRINCIPAL, REGION
 from finops.providers.aws.bills_cost_explorer import NAME as COST_EXPLORER_KIND
 from finops.providers.aws.fetching import Limits, check_sizes, fetch, is_fetched, target_of
-from finops.providers.aws.session import Access
 from finops.providers.base import ProviderError, TransientError
 
 PROVIDER = "aws"
@@ -74,46 +68,19 @@ def bill_feed_create(
     organisation: Organisation | None = None,
 ) -> Feed:
     """A feed of bills; it is due at once. Raises ValidationError by field, IntegrityError for a used name."""
-    bucket, prefix = bucket.strip(), prefix.strip().strip("/")
-    errors: dict[str, str] = {}
-    if not BUCKET.fullmatch(bucket):
-        errors["bucket"] = _("Not the name of a bucket: 3 to 63 of a-z, 0-9, dots and hyphens.")
-    if not PREFIX.fullmatch(prefix):
-        errors["prefix"] = _("Letters, digits and ! - _ . ( ) / = +, no slash at its ends.")
-    if not REGION.fullmatch(region):
-        errors["region"] = _("Not a region, for example us-east-1.")
-    if role_arn and (ACCOUNT.fullmatch(role_arn) or not PRINCIPAL.fullmatch(role_arn)):
-        errors["role_arn"] = _("Not the ARN of a role.")
-    if external_id and not EXTERNAL_ID.fullmatch(external_id):
-        errors["external_id"] = _("2 or more letters, digits and + = , . @ : / _ -")
-    if account and not ACCOUNT.fullmatch(account):
-        errors["account"] = _("An AWS account has 12 digits.")
-    if errors:
-        raise ValidationError(errors)
+    place = bucket_fields(
+        bucket=bucket, prefix=prefix, region=region, role_arn=role_arn, external_id=external_id,
+        account=account,
+    )  # fmt: skip
     return Feed.objects.create(
         organisation=organisation,
         name=name,
         provider=PROVIDER,
         kind=FeedKind.BILLS,
-        account=account,
-        credentials=role_arn,
-        external_id=external_id,
-        regions=[region],
-        bucket=bucket,
-        prefix=prefix,
         cost_explorer=cost_explorer,
         interval=interval,
+        **place,
     )
-
-
-def access_of(feed: Feed) -> Access:
-    """How a feed gets in."""
-    return Access(feed.credentials, feed.external_id, settings.AWS_ENDPOINT_URL)
-
-
-def place_of(feed: Feed) -> BillPlace:
-    """Where a feed's bills lie."""
-    return BillPlace(feed.bucket, feed.prefix, feed.regions[0])
 
 
 def bill_feed_collect(*, feed: Feed, now: datetime, again: bool = False) -> list[IngestRun]:

@@ -15,7 +15,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
 from apps.accounts.services import audit_record
 from apps.ingest.models import Feed, FeedKind, FeedState
-from apps.ingest.services.bill_feeds import access_of, bill_feed_create, place_of
+from apps.ingest.services.bill_feeds import bill_feed_create
+from apps.ingest.services.bucket_feeds import access_of, place_of
 from apps.ingest.services.live import feed_create
 from apps.ingest.services.storage_feeds import storage_feed_create
 from finops.providers.aws.bill_permissions import Checked, check_bills

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, nullcontext
@@ -24,6 +22,7 @@ from apps.catalog import selectors as catalog
 from apps.ingest import finished, locks, merge, selectors
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RejectionKind, RunKind, RunState
 from apps.ingest.progress import Progress, Reporter
+from apps.ingest.services.claims import claimed
 from apps.ingest.services.paths import upload_discard
 from apps.ingest.services.rollup import rollup_in_step, rollup_read, rollup_store
 from apps.ingest.staging import Staging, collector_paused
@@ -188,14 +187,8 @@ def _claim_and_work(
     *,
     reraise: bool,
 ) -> IngestRun:
-    with locks.run_lock(run.pk) as ours:
-        claimed = ours and IngestRun.objects.filter(pk=run.pk, state=RunState.QUEUED).update(
-            state=RunState.RUNNING,
-            started_at=Now(),
-            heartbeat_at=Now(),
-            worker=f"{socket.gethostname()}:{os.getpid()}",
-        )
-        if not claimed:
+    with claimed(run) as ours:
+        if not ours:
             run.refresh_from_db()
             return run
         begun = time.monotonic()

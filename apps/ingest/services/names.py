@@ -7,7 +7,7 @@ from apps.accounts.models import Organisation
 from apps.billing.models import NameSource
 from apps.billing.services.accounts import Named, NamesStored, account_names_store
 from apps.ingest.models import Feed
-from apps.ingest.services.bill_feeds import access_of
+from apps.ingest.services.bucket_feeds import access_of
 from finops.providers.aws.organizations import accounts
 
 

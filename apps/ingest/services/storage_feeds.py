@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.ingest import locks
@@ -32,11 +30,10 @@ from apps.ingest.models import (
     RunKind,
     RunState,
 )
-from apps.ingest.services.bill_feeds import access_of, place_of
+from apps.ingest.services.bucket_feeds import access_of, bucket_fields, place_of
 from apps.ingest.storage.run import storage_import
 from apps.ingest.storage.sources import StorageOptions
-from finops.providers.aws.bill_bucket import BUCKET, PREFIX, BillObject
-from finops.providers.aws.bill_setup import ACCOUNT, EXTERNAL_ID, PRINCIPAL, REGION
+from finops.providers.aws.bill_bucket import BillObject
 from finops.providers.aws.fetching import Limits, check_sizes, fetch
 from finops.providers.aws.storage_bucket import FoundFiles, FoundListing, StorageBucket, newer
 from finops.providers.base import ProviderError, TransientError
@@ -65,34 +62,17 @@ def storage_feed_create(
     """A feed of storage files; it is due at once. Raises ValidationError by field, IntegrityError for a used
     name.
     """
-    bucket, prefix = bucket.strip(), prefix.strip().strip("/")
-    errors: dict[str, str] = {}
-    if not BUCKET.fullmatch(bucket):
-        errors["bucket"] = _("Not the name of a bucket: 3 to 63 of a-z, 0-9, dots and hyphens.")
-    if not PREFIX.fullmatch(prefix):
-        errors["prefix"] = _("Letters, digits and ! - _ . ( ) / = +, no slash at its ends.")
-    if not REGION.fullmatch(region):
-        errors["region"] = _("Not a region, for example us-east-1.")
-    if role_arn and (ACCOUNT.fullmatch(role_arn) or not PRINCIPAL.fullmatch(role_arn)):
-        errors["role_arn"] = _("Not the ARN of a role.")
-    if external_id and not EXTERNAL_ID.fullmatch(external_id):
-        errors["external_id"] = _("2 or more letters, digits and + = , . @ : / _ -")
-    if account and not ACCOUNT.fullmatch(account):
-        errors["account"] = _("An AWS account has 12 digits.")
-    if errors:
-        raise ValidationError(errors)
+    place = bucket_fields(
+        bucket=bucket, prefix=prefix, region=region, role_arn=role_arn, external_id=external_id,
+        account=account,
+    )  # fmt: skip
     return Feed.objects.create(
         organisation=organisation,
         name=name,
         provider=PROVIDER,
         kind=FeedKind.STORAGE,
-        account=account,
-        credentials=role_arn,
-        external_id=external_id,
-        regions=[region],
-        bucket=bucket,
-        prefix=prefix,
         interval=interval,
+        **place,
     )
 
 

@@ -6,9 +6,7 @@ The door for command line, upload and feeds.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -26,8 +24,8 @@ from apps.accounts.models import Organisation, User
 from apps.ingest import locks, selectors
 from apps.ingest.models import Feed, IngestRun, RejectedRow, RunKind, RunState, RunSubject
 from apps.ingest.progress import Progress, Reporter
+from apps.ingest.services.claims import run_do
 from apps.ingest.services.imports import lake_reconcile
-from apps.ingest.services.paths import upload_discard
 from apps.ingest.storage.gather import files_of
 from apps.ingest.storage.lens import StagedTotals, totals_stage
 from apps.ingest.storage.listings import ListingStager, StagedListing
@@ -81,24 +79,9 @@ def storage_import(*, listener: Listener | None = None, **given: Any) -> IngestR
 
 def storage_run_execute(*, run_id: int, listener: Listener | None = None) -> IngestRun:
     """Do the work of a waiting run; one that was begun or is over is left as it is."""
-    run = IngestRun.objects.get(pk=run_id)
-    with locks.run_lock(run.pk) as ours:
-        claimed = ours and IngestRun.objects.filter(pk=run.pk, state=RunState.QUEUED).update(
-            state=RunState.RUNNING,
-            started_at=Now(),
-            heartbeat_at=Now(),
-            worker=f"{socket.gethostname()}:{os.getpid()}",
-        )
-        if claimed:
-            work = _Work(run, StorageOptions.from_json(run.options), Reporter(run, listener))
-            try:
-                work.do()
-            except Exception as error:
-                work.failed(error)
-            if run.kind == RunKind.UPLOAD:
-                upload_discard(run.location)
-    run.refresh_from_db()
-    return run
+    return run_do(
+        run_id, lambda run: _Work(run, StorageOptions.from_json(run.options), Reporter(run, listener))
+    )
 
 
 @dataclass

@@ -23,11 +23,11 @@ from apps.recommendations.selectors.inbox import HOLDING, claiming
 from apps.recommendations.selectors.standing import claim_of
 from apps.recommendations.services.document import decimal_text, iso
 from apps.recommendations.services.inbox import organisation_lock, record, savings_of
+from apps.recommendations.services.stated import reason_of
 from finops.engine.alternatives import conflict_graph
 
 State = RecommendationState
 MAX_SNOOZE = timedelta(days=366)
-MAX_REASON = 500
 
 Change = Callable[[Recommendation], bool]
 
@@ -39,7 +39,7 @@ def recommendation_accept(
 
     Refused while another accepted one has its hours. Where its kind replaces, the one it follows ends.
     """
-    text = _reason(reason)
+    text = reason_of(reason)
 
     def change(row: Recommendation) -> bool:
         if row.state == State.ACCEPTED:
@@ -61,7 +61,7 @@ def recommendation_done(
     *, recommendation: Recommendation, actor: Actor, now: datetime, reason: str = ""
 ) -> Recommendation:
     """It was carried out. Raises ValidationError by field."""
-    text = _reason(reason)
+    text = reason_of(reason)
 
     def change(row: Recommendation) -> bool:
         if row.state == State.DONE:
@@ -77,7 +77,7 @@ def recommendation_dismiss(
     *, recommendation: Recommendation, actor: Actor, now: datetime, reason: str
 ) -> Recommendation:
     """It will not be done, and this is why. Raises ValidationError by field."""
-    text = _reason(reason, needed=True)
+    text = reason_of(reason, needed=True)
 
     def change(row: Recommendation) -> bool:
         if row.state == State.DISMISSED and row.reason == text:
@@ -94,7 +94,7 @@ def recommendation_snooze(
     *, recommendation: Recommendation, actor: Actor, now: datetime, until: date, reason: str = ""
 ) -> Recommendation:
     """Not before this day. Raises ValidationError by field."""
-    text, today = _reason(reason), now.date()
+    text, today = reason_of(reason), now.date()
     if not today < until <= today + MAX_SNOOZE:
         raise ValidationError({"until": _("Choose a day after today and within a year.")})
 
@@ -113,7 +113,7 @@ def recommendation_reopen(
     *, recommendation: Recommendation, actor: Actor, now: datetime, reason: str = ""
 ) -> Recommendation:
     """Take a decision back; what later bills said about it goes. Raises ValidationError by field."""
-    text = _reason(reason)
+    text = reason_of(reason)
 
     def change(row: Recommendation) -> bool:
         if row.state == State.OPEN:
@@ -274,15 +274,6 @@ def _only_from(row: Recommendation, *states: str) -> None:
         told = _("It is %(state)s; that cannot be changed so.")
     state = str(row.get_state_display()).lower()
     raise ValidationError({"state": told % {"state": state, "who": row.author}})
-
-
-def _reason(text: str, *, needed: bool = False) -> str:
-    words = " ".join(text.split())
-    if needed and not words:
-        raise ValidationError({"reason": _("Say why: others will read it.")})
-    if len(words) > MAX_REASON or "\x00" in words:
-        raise ValidationError({"reason": _("At most %(n)d characters.") % {"n": MAX_REASON}})
-    return words
 
 
 def _said(row: Recommendation) -> Mapping[str, Any]:

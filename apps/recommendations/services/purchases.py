@@ -5,9 +5,9 @@ Nothing here spends money; `purchasing` does, and reads the approvals again befo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -30,12 +30,12 @@ from apps.recommendations.models import (
 )
 from apps.recommendations.services.decisions import recommendation_accept
 from apps.recommendations.services.document import decimal_text
+from apps.recommendations.services.stated import only_from, reason_of, state_move
 from finops.frames.offers import Offer, OfferingClass, OfferKey, OfferKind
 from finops.frames.purchases import fills, once_of
 
 State = PurchaseState
 MAX_QUANTITY = 10_000
-MAX_REASON = 500
 
 
 def second_approval_above() -> tuple[Decimal, str]:
@@ -107,7 +107,7 @@ def purchase_request(
             payment=first.payment, hours=first.duration_hours, quantity=quantity,
             filled=[{"price": decimal_text(one.price), "count": one.count} for one in filled],
             limit=cap, hourly=first.hourly, committed=_cents(committed), currency=first.currency,
-            offer_seen_at=max(one.seen_at for one in rows), reason=_reason(reason), requested_at=now,
+            offer_seen_at=max(one.seen_at for one in rows), reason=reason_of(reason), requested_at=now,
             requested_kind=actor.kind, requested_id=actor.id, requested_by=actor.label,
             approvals_needed=approvals_needed(committed, first.currency),
             valid_until=now + timedelta(days=settings.PURCHASE_VALID_DAYS), stated_at=now,
@@ -132,7 +132,7 @@ def purchase_approve(*, purchase: Purchase, membership: Membership, now: datetim
         row = _locked(purchase)
         if row.approvals.filter(user=membership.user).exists():
             return row
-        _only_from(row, State.REQUESTED)
+        only_from(row, State.REQUESTED)
         if row.valid_until <= now:
             raise ValidationError({"state": _("It is too old to be approved: ask again.")})
         if row.approvals.filter(role=membership.role).exists():
@@ -170,14 +170,12 @@ def standing_approvals(purchase: Purchase) -> list[PurchaseApproval]:
 
 def purchase_cancel(*, purchase: Purchase, actor: Actor, now: datetime, reason: str) -> Purchase:
     """It will not be bought; possible until a worker has it. Raises ValidationError by field."""
-    text = _reason(reason)
-    if not text:
-        raise ValidationError({"reason": _("Say why: others will read it.")})
+    text = reason_of(reason, needed=True)
     with transaction.atomic():
         row = _locked(purchase)
         if row.state == State.CANCELLED:
             return row
-        _only_from(row, State.REQUESTED, State.APPROVED)
+        only_from(row, State.REQUESTED, State.APPROVED)
         state_set(row, State.CANCELLED, now, actor, "cancel", message=text)
     return row
 
@@ -186,49 +184,19 @@ def purchase_resolve(
     *, purchase: Purchase, actor: Actor, now: datetime, reservations: list[str], reason: str
 ) -> Purchase:
     """Settle by a person's word what could not be read: these reservations came of it, or none did."""
-    text = _reason(reason)
+    text = reason_of(reason)
     if not text:
         raise ValidationError({"reason": _("Say how you know: others will read it.")})
     ids = sorted({one.strip() for one in reservations if one.strip()})
     with transaction.atomic():
         row = _locked(purchase)
-        _only_from(row, State.UNKNOWN)
+        only_from(row, State.UNKNOWN)
         taken = Purchase.objects.filter(reservations__overlap=ids).exclude(pk=row.pk).first() if ids else None
         if taken is not None:
             raise ValidationError({"reservations": _("Purchase %(id)s brought it.") % {"id": taken.pk}})
         state = State.PAYING if ids else State.NOT_BOUGHT
         state_set(row, state, now, actor, "resolve", message=text, fields={"reservations": ids})
     return row
-
-
-def state_set(
-    row: Purchase,
-    state: PurchaseState,
-    now: datetime,
-    actor: Actor,
-    verb: str,
-    *,
-    message: str = "",
-    fields: Mapping[str, Any] | None = None,
-    also_from: Collection[str] = (),
-    **facts: Any,
-) -> bool:
-    """Change a purchase from the state that `row` shows, with its `fields` and the audit trail, at once.
-
-    False, and nothing changed, where somebody else changed it meanwhile (to a state outside of `also_from`);
-    `row` then shows what it is now.
-    """
-    with transaction.atomic():
-        current = Purchase.objects.select_for_update().values_list("state", flat=True).get(pk=row.pk)
-        if current != row.state and current not in also_from:
-            row.refresh_from_db()
-            return False
-        row.state, row.stated_at, row.message = state, now, message[:1000]
-        for name, value in (fields or {}).items():
-            setattr(row, name, value)
-        row.save(update_fields=["state", "stated_at", "message", *(fields or {})])
-        _audit(row, actor, verb, before=current, **facts)
-    return True
 
 
 def _seen(provider: str, region: str, offer: str) -> list[SeenOffer]:
@@ -260,19 +228,6 @@ def _locked(purchase: Purchase) -> Purchase:
     )
 
 
-def _only_from(row: Purchase, *states: str) -> None:
-    if row.state not in states:
-        state = str(row.get_state_display()).lower()
-        raise ValidationError({"state": _("It is %(state)s; that cannot be changed so.") % {"state": state}})
-
-
-def _reason(text: str) -> str:
-    words = " ".join(text.split())
-    if len(words) > MAX_REASON or "\x00" in words:
-        raise ValidationError({"reason": _("At most %(n)d characters.") % {"n": MAX_REASON}})
-    return words
-
-
 def _cents(amount: Decimal) -> Decimal:
     """As stored: ten decimals."""
     return amount.quantize(Decimal("1E-10"))
@@ -299,3 +254,7 @@ def _audit(row: Purchase, actor: Actor, verb: str, *, before: str | None, **fact
             **facts,
         },
     )
+
+
+# Changes with a line of the audit trail each.
+state_set = partial(state_move, audit=_audit)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -30,6 +31,7 @@ from apps.recommendations.models import (
     StorageAccount,
 )
 from apps.recommendations.services.decisions import recommendation_accept
+from apps.recommendations.services.stated import only_from, reason_of, state_move
 from apps.recommendations.storage_wording import problem_words
 from apps.storage.selectors import bucket_of
 from finops.engine.storage.lifecycle import Plan, Rule, canonical, deletes_of, difference, planned
@@ -39,7 +41,7 @@ from finops.providers.aws.session import Access
 from finops.providers.base import ProviderError
 
 State = ChangeState
-MAX_REASON, MAX_RULES = 500, 50
+MAX_RULES = 50
 
 
 def rules_desk(account: StorageAccount, *, bucket: str, region: str) -> BucketRules:
@@ -120,7 +122,7 @@ def change_request(
         organisation=organisation, actor=actor, now=now, account=account, region=region, bucket=bucket,
         rules=[dict(rule) for rule in rules], before=before, after=after, diff=list(plan.diff),
         warnings=[problem_words(one) for one in plan.problems], deletes=plan.deletes,
-        rollback=None if plan.deletes else before, recommendation=recommendation, reason=_reason(reason),
+        rollback=None if plan.deletes else before, recommendation=recommendation, reason=reason_of(reason),
     )  # fmt: skip
 
 
@@ -146,7 +148,7 @@ def change_revert(
         organisation=change.organisation, actor=actor, now=now, account=account, region=region,
         bucket=change.bucket, rules=[], before=before, after=change.rollback,
         diff=difference(before.get("Rules") or [], wanted), warnings=[],
-        deletes=deletes, rollback=None if deletes else before, reverts=change, reason=_reason(reason),
+        deletes=deletes, rollback=None if deletes else before, reverts=change, reason=reason_of(reason),
     )  # fmt: skip
 
 
@@ -190,7 +192,7 @@ def change_approve(*, change: LifecycleChange, membership: Membership, now: date
         row = _locked(change)
         if row.approvals.filter(user=membership.user).exists():
             return row
-        _only_from(row, State.REQUESTED)
+        only_from(row, State.REQUESTED)
         if row.valid_until <= now:
             raise ValidationError({"state": _("It is too old to be approved: ask again.")})
         LifecycleApproval.objects.create(change=row, user=membership.user, role=membership.role, at=now)
@@ -226,43 +228,14 @@ def standing_approvals(change: LifecycleChange) -> list[LifecycleApproval]:
 
 def change_cancel(*, change: LifecycleChange, actor: Actor, now: datetime, reason: str) -> LifecycleChange:
     """It will not be written; possible until a worker has it. Raises ValidationError by field."""
-    text = _reason(reason)
-    if not text:
-        raise ValidationError({"reason": _("Say why: others will read it.")})
+    text = reason_of(reason, needed=True)
     with transaction.atomic():
         row = _locked(change)
         if row.state == State.CANCELLED:
             return row
-        _only_from(row, State.REQUESTED, State.APPROVED)
+        only_from(row, State.REQUESTED, State.APPROVED)
         change_state_set(row, State.CANCELLED, now, actor, "cancel", message=text)
     return row
-
-
-def change_state_set(
-    row: LifecycleChange,
-    state: ChangeState,
-    now: datetime,
-    actor: Actor,
-    verb: str,
-    *,
-    message: str = "",
-    fields: Mapping[str, Any] | None = None,
-    **facts: Any,
-) -> bool:
-    """Change it from the state that `row` shows, with its `fields` and the audit trail, at once. False, and
-    nothing changed, where somebody else changed it meanwhile.
-    """
-    with transaction.atomic():
-        current = LifecycleChange.objects.select_for_update().values_list("state", flat=True).get(pk=row.pk)
-        if current != row.state:
-            row.refresh_from_db()
-            return False
-        row.state, row.stated_at, row.message = state, now, message[:1000]
-        for name, value in (fields or {}).items():
-            setattr(row, name, value)
-        row.save(update_fields=["state", "stated_at", "message", *(fields or {})])
-        change_audit(row, actor, verb, before=current, **facts)
-    return True
 
 
 def change_audit(row: LifecycleChange, actor: Actor, verb: str, *, before: str | None, **facts: Any) -> None:
@@ -289,14 +262,5 @@ def _locked(change: LifecycleChange) -> LifecycleChange:
     )
 
 
-def _only_from(row: LifecycleChange, *states: str) -> None:
-    if row.state not in states:
-        state = str(row.get_state_display()).lower()
-        raise ValidationError({"state": _("It is %(state)s; that cannot be changed so.") % {"state": state}})
-
-
-def _reason(text: str) -> str:
-    words = " ".join(text.split())
-    if len(words) > MAX_REASON or "\x00" in words:
-        raise ValidationError({"reason": _("At most %(n)d characters.") % {"n": MAX_REASON}})
-    return words
+# Changes with a line of the audit trail each.
+change_state_set = partial(state_move, audit=change_audit)

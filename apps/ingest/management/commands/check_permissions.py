@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.ingest.models import Feed, FeedKind, FeedState
-from apps.ingest.services.bill_feeds import access_of, place_of
+from apps.ingest.services.bucket_feeds import access_of, place_of
 from apps.ingest.services.feeds import permissions_document
 from finops.providers.aws.bill_bucket import BillPlace
 from finops.providers.aws.bill_permissions import check_bills
