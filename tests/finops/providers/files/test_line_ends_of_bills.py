@@ -38,7 +38,7 @@ def test_line_ends_do_not_matter(tmp_path: Path, text: str) -> None:
 ROWS = [(1, "1", "x"), (2, "2", "y")]
 
 
-@pytest.mark.parametrize("behind", [b"", b"\0" * 8, b"\0" * 512, gzip.compress(b"")])
+@pytest.mark.parametrize("behind", [b"", b"\0" * 8, b"\0" * 512, gzip.compress(b"", mtime=0)])
 def test_what_stands_behind_a_gzip_stream(tmp_path: Path, behind: bytes) -> None:
     (tmp_path / "bill.csv.gz").write_bytes(gzip.compress(b"a,b\n1,x\n2,y\n") + behind)
     file = open_bill_file(tmp_path / "bill.csv.gz", tmp_path)
