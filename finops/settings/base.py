@@ -6,6 +6,7 @@ import environ
 
 from finops.settings.accounts import *  # noqa: F403
 from finops.settings.logs import *  # noqa: F403
+from finops.settings.reports import *  # noqa: F403
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
@@ -45,6 +46,8 @@ INSTALLED_APPS = [
     "apps.storage",
     "apps.ingest",
     "apps.recommendations",
+    "apps.launches",
+    "apps.reports",
     "apps.costchecks",
     "apps.api",
     "apps.dashboard",

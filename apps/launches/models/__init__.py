@@ -1,0 +1,42 @@
+"""Plans, launches, attempts, guards and what happened to them."""
+
+from apps.launches.models.events import LaunchEvent, Stray
+from apps.launches.models.guards import Executor, LaunchBudget, LaunchGuard, LaunchRule, LaunchTarget
+from apps.launches.models.launches import (
+    HELD,
+    OPEN,
+    OVER,
+    WAITING,
+    Attempt,
+    AttemptState,
+    Checkpoint,
+    Launch,
+    LaunchState,
+    Market,
+)
+from apps.launches.models.plans import MAX_PRIORITY, LaunchPlan, PlanApproval, PlanState, Preemption
+
+__all__ = [
+    "HELD",
+    "MAX_PRIORITY",
+    "OPEN",
+    "OVER",
+    "WAITING",
+    "Attempt",
+    "AttemptState",
+    "Checkpoint",
+    "Executor",
+    "Launch",
+    "LaunchBudget",
+    "LaunchEvent",
+    "LaunchGuard",
+    "LaunchPlan",
+    "LaunchRule",
+    "LaunchState",
+    "LaunchTarget",
+    "Market",
+    "PlanApproval",
+    "PlanState",
+    "Preemption",
+    "Stray",
+]

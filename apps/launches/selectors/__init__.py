@@ -1,0 +1,1 @@
+"""Reading plans and launches; one file a question."""

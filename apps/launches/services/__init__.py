@@ -1,0 +1,1 @@
+"""Changing plans and launches; one file a step of their life."""

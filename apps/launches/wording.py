@@ -1,0 +1,142 @@
+"""What happened and why, in words: codes and values are stored, sentences are made for each reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
+# Why a launch waits or has ended. `%(…)s` are the values beside the code.
+WHY = {
+    "due": gettext_noop("It is due at %(at)s."),
+    "hand_out": gettext_noop("It is due: the next free worker takes it."),
+    "waits": gettext_noop("The provider asked to wait (%(code)s): tried again at %(at)s."),
+    "interrupted": gettext_noop("Its machine was taken back: it goes on elsewhere with %(hours)s h done."),
+    "preempted": gettext_noop("Launch %(launch)s of priority %(priority)s took its place."),
+    "no_answer": gettext_noop(
+        "A call has no answer: the machine is looked for before anything else is done."
+    ),
+    "absent": gettext_noop("The call had no effect, %(looks)s looks found nothing: it is tried again."),
+    "away": gettext_noop("The place cannot be reached (%(reason)s): tried again at %(at)s."),
+    "lost_worker": gettext_noop("The worker that had it is gone: the next one takes it."),
+    "market": gettext_noop("There is no Spot in any place of the plan: tried again at %(at)s."),
+    "frozen": gettext_noop("Launches are frozen: %(reason)s."),
+    "target_off": gettext_noop("Launching on %(target)s is switched off."),
+    "not_approved": gettext_noop("The plan is not approved: %(given)s of %(needed)s approvals stand."),
+    "budget": gettext_noop(
+        "The budget of %(whose)s for %(month)s does not hold it: %(spent)s %(currency)s are spent or "
+        "promised, this needs up to %(high)s, %(monthly)s is the limit."
+    ),
+    "budget_unknown": gettext_noop(
+        "What it costs in the worst case is not known, so it cannot be held against the budget of %(whose)s."
+    ),
+    "plan_budget": gettext_noop(
+        "The plan's own budget is %(budget)s %(currency)s; %(spent)s are spent, this needs up to %(high)s."
+    ),
+    "price_cap": gettext_noop(
+        "Every offer left is dearer than the cap of %(cap)s %(currency)s an hour; "
+        "the cheapest costs %(price)s."
+    ),
+    "price_unknown": gettext_noop(
+        "The price of every offer left is not known, so it cannot be held against the cap of %(cap)s "
+        "%(currency)s an hour."
+    ),
+    "region": gettext_noop("No offer left is in an allowed region: %(regions)s."),
+    "quota": gettext_noop("%(running)s machines run on %(target)s, %(most)s is the limit."),
+    "instances": gettext_noop("%(running)s machines run, %(most)s is the limit of the organisation."),
+    "dry_run": gettext_noop("The organisation is set to dry runs: nothing is called."),
+    "no_offers": gettext_noop("The plan has no offer left to try."),
+    "missed": gettext_noop("It could not start by %(at)s: it was not run."),
+    "too_late": gettext_noop("The deadline %(at)s has passed."),
+    "refused": gettext_noop("Refused: %(code)s. %(message)s"),
+    "attempts": gettext_noop("%(count)s attempts were not enough: %(code)s."),
+    "limit": gettext_noop("The account's limit was reached (%(code)s): a person must have it raised."),
+    "done": gettext_noop("The work is done."),
+    "job_failed": gettext_noop("The job said that it failed: %(message)s"),
+    "stopped_outside": gettext_noop("Somebody outside ended the machine: %(message)s"),
+    "cancelled": gettext_noop("Cancelled by %(by)s: %(reason)s"),
+    "broken": gettext_noop("It cannot be carried out: %(message)s"),
+}
+
+# Lines of a timeline.
+EVENTS = {
+    "requested": gettext_noop("%(by)s asked for it."),
+    "approved": gettext_noop("%(by)s approved it as %(role)s."),
+    "approved_by_rule": gettext_noop("Approved by rule %(rule)s: up to %(limit)s %(currency)s."),
+    "made": gettext_noop("Planned for %(at)s."),
+    "claimed": gettext_noop("A worker took it, %(late)s s after it was due."),
+    "stopped": gettext_noop("Stopped before the call: %(why)s"),
+    "called": gettext_noop("Attempt %(attempt)s: %(type)s in %(place)s, %(market)s, at %(price)s an hour."),
+    "refused": gettext_noop("Attempt %(attempt)s was refused: %(code)s. Next: %(next)s."),
+    "no_answer": gettext_noop("Attempt %(attempt)s has no clear answer."),
+    "sent_again": gettext_noop("Attempt %(attempt)s was sent again with the same token."),
+    "running": gettext_noop("Machine %(machine)s runs."),
+    "adopted": gettext_noop("Machine %(machine)s was found by its tags and adopted."),
+    "absent": gettext_noop("Attempt %(attempt)s had no effect: nothing was found in %(looks)s looks."),
+    "notice": gettext_noop("The provider takes machine %(machine)s back at %(at)s."),
+    "rebalance": gettext_noop("The provider sees a higher risk for machine %(machine)s."),
+    "checkpoint": gettext_noop("Checkpoint %(name)s holds %(hours)s h of work."),
+    "ended": gettext_noop("Machine %(machine)s ended: %(ending)s. %(lost)s h of work were lost."),
+    "fallback": gettext_noop("From here on demand: %(reason)s"),
+    "preempts": gettext_noop("It takes the place of launch %(launch)s of priority %(priority)s."),
+    "extra_ended": gettext_noop("Machine %(machine)s was one too many and was ended."),
+    "completed": gettext_noop("The work is done."),
+    "failed": gettext_noop("It failed: %(why)s"),
+    "missed": gettext_noop("Missed: it could not start by %(at)s."),
+    "cancelled": gettext_noop("Cancelled by %(by)s: %(reason)s"),
+    "waits": gettext_noop("It waits: %(why)s"),
+    "priced": gettext_noop("Attempt %(attempt)s cost %(paid)s %(currency)s by the prices of its hours."),
+}
+
+ENDINGS = {
+    "interrupted": gettext_lazy("taken back by the provider"),
+    "preempted": gettext_lazy("a launch of higher priority took its place"),
+    "done": gettext_lazy("its work was done"),
+    "failed": gettext_lazy("its work failed"),
+    "stopped": gettext_lazy("somebody ended it"),
+    "cancelled": gettext_lazy("the launch was cancelled"),
+    "moved": gettext_lazy("the work moved on demand"),
+    "unknown": gettext_lazy("the provider does not say why"),
+}
+
+STEPS = {
+    "next pool": gettext_lazy("the next offer"),
+    "on demand": gettext_lazy("on demand"),
+    "wait": gettext_lazy("the same again, later"),
+    "look": gettext_lazy("look for the machine"),
+    "fail": gettext_lazy("nothing: the request is wrong"),
+    "stop": gettext_lazy("nothing: a person must help"),
+}
+
+
+def why_text(code: str, values: Mapping[str, Any]) -> str:
+    """A reason in the reader's language; "" for none."""
+    return _filled(WHY.get(code, ""), values)
+
+
+def event_text(kind: str, document: Mapping[str, Any]) -> str:
+    """A line of a timeline in the reader's language."""
+    told = dict(document)
+    if "code_why" in told:
+        told["why"] = why_text(str(told["code_why"]), told)
+    if "ending" in told:
+        told["ending"] = ENDINGS.get(str(told["ending"]), ENDINGS["unknown"])
+    if "next" in told:
+        told["next"] = STEPS.get(str(told["next"]), told["next"])
+    return _filled(EVENTS.get(kind, kind), told)
+
+
+class _Known(dict[str, Any]):
+    """A value that was not stored shows as a dash: an old row must not break a page."""
+
+    def __missing__(self, key: str) -> str:
+        return "–"
+
+
+def _filled(text: str, values: Mapping[str, Any]) -> str:
+    if not text:
+        return ""
+    shown = {key: "–" if value in (None, "") else value for key, value in values.items()}
+    return (_(text) % _Known(shown)).strip()

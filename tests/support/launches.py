@@ -1,0 +1,60 @@
+"""Made-up targets, plans and launches, as the planner makes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from apps.accounts.models import ActorKind, Organisation
+from apps.launches.models import Launch, LaunchPlan, LaunchState, LaunchTarget, PlanState
+
+NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
+OFFER = {
+    "market": "spot", "region": "us-east-1", "zone": "use1-az1", "zone_name": "us-east-1a",
+    "type": "m5.large", "price": "0.04", "currency": "USD", "cost": "0.08",
+}  # fmt: skip
+ON_DEMAND_OFFER = {
+    **OFFER,
+    "market": "on-demand",
+    "zone": None,
+    "zone_name": None,
+    "price": "0.1",
+    "cost": "0.2",
+}
+
+
+def target(organisation: Organisation | None = None, **changes: Any) -> LaunchTarget:
+    """A place of AWS with one image."""
+    values: dict[str, Any] = {
+        "organisation": organisation or Organisation.default(), "name": "cloud", "executor": "aws",
+        "account": "111122223333", "settings": {"images": {"us-east-1": "ami-1"}}, **changes,
+    }  # fmt: skip
+    return LaunchTarget.objects.create(**values)
+
+
+def plan(at: LaunchTarget | None = None, **changes: Any) -> LaunchPlan:
+    """An approved plan of one machine for two hours, Spot first, on demand last."""
+    place = at or target()
+    values: dict[str, Any] = {
+        "organisation": place.organisation, "target": place, "name": "Nightly", "hours": 2.0,
+        "job": {"hours": 2.0, "product": "Linux/UNIX", "provider": "aws", "restart_minutes": 6.0},
+        "document": {"offers": [OFFER, ON_DEMAND_OFFER]}, "due_at": NOW, "deadline_hours": 8.0,
+        "cost_low": Decimal("0.07"), "cost": Decimal("0.08"), "cost_high": Decimal("0.3"), "currency": "USD",
+        "requested_at": NOW, "requested_kind": ActorKind.SYSTEM, "requested_by": "test",
+        "valid_until": NOW + timedelta(days=7), "state": PlanState.APPROVED, "stated_at": NOW, **changes,
+    }  # fmt: skip
+    return LaunchPlan.objects.create(**values)
+
+
+def launch(of: LaunchPlan | None = None, **changes: Any) -> Launch:
+    """A launch of a plan that is due."""
+    made = of or plan()
+    due = changes.pop("due_at", made.due_at)
+    values: dict[str, Any] = {
+        "organisation": made.organisation, "plan": made, "due_at": due, "hours": made.hours,
+        "start_by": due + timedelta(minutes=made.start_minutes), "priority": made.priority,
+        "deadline": due + timedelta(hours=made.deadline_hours) if made.deadline_hours else None,
+        "state": LaunchState.QUEUED, "stated_at": due, "next_at": due, **changes,
+    }  # fmt: skip
+    return Launch.objects.create(**values)
