@@ -22,6 +22,33 @@ class MachineState(StrEnum):
     ENDED = "ended"
 
 
+class Ending(StrEnum):
+    """Why a machine ended, as far as its provider says."""
+
+    INTERRUPTED = "interrupted"  # taken back, or lost with its host
+    DONE = "done"  # it ended itself: its work was done
+    FAILED = "failed"  # its work failed
+    STOPPED = "stopped"  # somebody ended it
+    UNKNOWN = "unknown"
+
+
+class NoticeKind(StrEnum):
+    """What a provider says about a machine before it ends."""
+
+    INTERRUPTION = "interruption"
+    REBALANCE = "rebalance"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One message about one machine. `at`: when it is taken back, as far as that is said."""
+
+    kind: NoticeKind
+    machine: str
+    at: datetime
+
+
 @dataclass(frozen=True)
 class LaunchCall:
     """One call: `parameters` as `finops.engine.launches.token` hashes them, and the token it gave."""
@@ -35,10 +62,16 @@ class LaunchCall:
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine; `token` is None where the provider does not show it."""
+    """One machine; `token` is None where the provider does not show it. `ending`, `ended_at`: of one that
+    ended, None where the provider does not say.
+    """
 
     id: str
     token: str | None
     tags: Mapping[str, str]
     state: MachineState
     launched_at: datetime
+    ending: Ending | None = None
+    ended_at: datetime | None = None
+    region: str = ""
+    instance_type: str = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -21,12 +23,18 @@ class Executor(models.TextChoices):
     SIMULATED = "simulated", _("Simulated market")
 
 
+def new_owner() -> str:
+    """A name that no other installation has: by it a machine is known as ours."""
+    return secrets.token_hex(16)
+
+
 class LaunchTarget(models.Model):
     """A place where an organisation runs machines, and the right to: a role's name, never a secret.
 
     `provider` names the prices of the place. `settings` is what its executor needs (docs/algorithms/
     launches.md), such as images by region. `max_instances` is the quota, null for none known; `notices` the
-    address of the queue of interruption notices. Without `active` nothing is launched there.
+    address of the queue of interruption notices. `owner` is in the tags of its machines. Without `active`
+    nothing is launched there.
     """
 
     organisation = models.ForeignKey(
@@ -40,6 +48,7 @@ class LaunchTarget(models.Model):
     external_id = models.CharField(_("external id"), max_length=1224, blank=True)
     settings = models.JSONField(default=dict, blank=True)
     max_instances = models.PositiveIntegerField(_("at most"), null=True, blank=True)
+    owner = models.CharField(max_length=32, default=new_owner, unique=True, editable=False)
     notices = models.CharField(_("queue of notices"), max_length=500, blank=True)
     active = models.BooleanField(_("may launch"), default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

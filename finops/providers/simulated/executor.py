@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from finops.frames.availability import AvailabilityTrace
-from finops.frames.launches import LaunchCall, Machine, MachineState
+from finops.frames.launches import Ending, LaunchCall, Machine, MachineState
 from finops.providers.launching import LaunchOutcomeUnknownError, LaunchRefusedError
 
 SPOT, ON_DEMAND = "spot", "on-demand"
@@ -101,4 +101,7 @@ class SimulatedExecutor:
             first, last = self._tick(call.pool, machine.launched_at), self._tick(call.pool, now)
             flags = self.pools[call.pool].available
             gone = last >= flags.size or not bool(flags[first : last + 1].all())
-        return replace(machine, state=MachineState.ENDED) if gone else machine
+        if not gone:
+            return machine
+        ending = Ending.STOPPED if ended is not None and ended <= now else Ending.INTERRUPTED
+        return replace(machine, state=MachineState.ENDED, ending=ending)

@@ -13,7 +13,7 @@ from finops.engine.launches.reconcile import Fate, OpenAttempt, settle
 from finops.engine.launches.token import launch_token
 from finops.frames.availability import AvailabilityTrace
 from finops.frames.launch_errors import launch_error
-from finops.frames.launches import ATTEMPT, JOB, LaunchCall, MachineState
+from finops.frames.launches import ATTEMPT, JOB, Ending, LaunchCall, MachineState
 from finops.providers.launching import Executor, LaunchOutcomeUnknownError, LaunchRefusedError
 from finops.providers.simulated.executor import ON_DEMAND, SPOT, SimulatedExecutor
 
@@ -91,7 +91,9 @@ def test_a_machine_shows_late_and_the_token_finds_it_at_once() -> None:
     assert market.launch(call(), now=T0 + MINUTE) == made
     assert market.find({JOB: "42"}, now=T0 + 2 * MINUTE) == [made]
     assert market.find({JOB: "43"}, now=T0 + 2 * MINUTE) == []
-    assert market.find({JOB: "42"}, now=T0 + 20 * MINUTE) == [replace(made, state=MachineState.ENDED)]
+    assert market.find({JOB: "42"}, now=T0 + 20 * MINUTE) == [
+        replace(made, state=MachineState.ENDED, ending=Ending.INTERRUPTED)
+    ]
 
 
 def test_a_seed_repeats_the_same_losses() -> None:
