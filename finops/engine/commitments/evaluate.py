@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 
 from finops.engine.commitments.cost import TermPrice
+from finops.engine.commitments.levels import LevelSums
 from finops.engine.commitments.refusal import Refusal, refuse
 from finops.engine.commitments.scenarios import ExpectedCover, Floats, Future
 from finops.engine.commitments.terms import hours_between, months_later
@@ -24,6 +26,8 @@ from finops.frames.offers import Offer, OfferKind
 LOW, HIGH = 0.05, 0.95
 # Savings are sums over thousands of hours: a loss begins beyond what adding floats may be off.
 PENNY_DUST = 1e-9
+# Levels tried at once: their sums by hour of a week are 11 MB.
+MOST_LEVELS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,19 @@ class Evaluation:
     utilisation: float
     on_demand_hourly: float
     break_even_share: float
-    break_even_at: datetime | None
     saving_low: float
     saving: float
     saving_high: float
     loss_probability: float
     versus: tuple[tuple[str, float], ...]
     decided_at: datetime
+
+    @property
+    def break_even_at(self) -> datetime | None:
+        """When steady use at the expected share has paid the price back; None: not within the term."""
+        price = TermPrice(self.offer.fixed, self.offer.hourly, self.hours_left)
+        used = Decimal(repr(min(1.0, self.utilisation)))
+        return price.break_even_at(Decimal(repr(self.on_demand_hourly)), self.decided_at, used)
 
     @property
     def monthly_saving(self) -> float:
@@ -89,19 +99,16 @@ def offer_hours_left(offer: Offer, now: datetime) -> Decimal:
     return offer.duration_hours
 
 
-def best_quantity(price: TermPrice, units: float, rate: float, cover: ExpectedCover, most: int) -> int:
-    """The quantity with the highest expected saving, at most `most`; the smallest of equals.
-
-    The cover is concave in the level: each instance more covers no more hours than the one before, so the
-    last one that saves is found by halving.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An offer that draws on a pool: the exact hours left of it, units of the pool in one of its instances,
+    and the prices there.
     """
-    cost = float(price.total)
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        gained = rate * float(cover.at(middle * units) - cover.at((middle - 1) * units))
-        low, high = (middle, high) if gained > cost + PENNY_DUST else (low, middle - 1)
-    return low
+
+    offer: Offer
+    hours: Decimal
+    units: Decimal
+    market: Market
 
 
 def evaluate(
@@ -112,84 +119,186 @@ def evaluate(
     market: Market,
     now: datetime,
     quantity: int | None = None,
-    cover: ExpectedCover | None = None,
 ) -> Evaluation | Refusal:
     """The offer at `quantity`, else at its best one by itself; where no quantity saves, the reason.
 
     A given quantity is evaluated whatever it saves (the calculator and portfolios ask so).
     """
-    hours = offer_hours_left(offer, now)
-    if hours <= 0:
-        return refuse(
-            "over", ended=(offer.seen_at + timedelta(hours=float(offer.duration_hours))).isoformat()
+    return evaluate_all(
+        [Asked(offer, offer_hours_left(offer, now), units, market)], future=future, now=now, quantity=quantity
+    )[0]
+
+
+def evaluate_all(
+    asked: Sequence[Asked], *, future: Future, now: datetime, quantity: int | None = None
+) -> list[Evaluation | Refusal]:
+    """Offers of one pool, each by itself as `evaluate` says, in their order. Those of one size are judged
+    together, for their levels are multiples of the same units.
+    """
+    answers: dict[int, Evaluation | Refusal] = {}
+    sizes: dict[Decimal, list[int]] = {}
+    prices: dict[int, TermPrice] = {}
+    for place, one in enumerate(asked):
+        if one.hours <= 0:
+            ended = one.offer.seen_at + timedelta(hours=float(one.offer.duration_hours))
+            answers[place] = refuse("over", ended=ended.isoformat())
+        else:
+            prices[place] = TermPrice(one.offer.fixed, one.offer.hourly, one.hours)
+            sizes.setdefault(one.units, []).append(place)
+    for places in sizes.values():
+        offers = [(asked[place], prices[place]) for place in places]
+        found = _of_one_size(offers, future, now, quantity)
+        answers.update(zip(places, found, strict=True))
+    return [answers[place] for place in range(len(asked))]
+
+
+def _of_one_size(
+    offers: Sequence[tuple[Asked, TermPrice]], future: Future, now: datetime, quantity: int | None
+) -> list[Evaluation | Refusal]:
+    size = float(offers[0][0].units)
+    chosen = _known_quantities(offers, size, future, quantity)
+    levels = np.arange(1 + _most(offers, size, future)) if chosen is None else np.unique([0, 1, *chosen])
+    sums = LevelSums(future, levels * size, [float(price.hours) for _, price in offers])
+    expected = sums.expected()
+    rates = np.array([one.market.on_demand for one, _ in offers])
+    costs = np.array([float(price.total) for _, price in offers])
+    if chosen is None:
+        counts = [levels.size if one.offer.count is None else one.offer.count for one, _ in offers]
+        chosen = best_quantities(costs, rates[:, None] * np.diff(expected), np.array(counts))
+    places = np.searchsorted(levels, chosen).tolist()
+    savings = rates[:, None] * sums.covered(places) - (costs * chosen)[:, None]
+    return [
+        _evaluation(one, price, count, float(cover[place]), risk, now)
+        if count
+        else _why_not(price, size, one.market.on_demand, float(cover[1]))
+        for (one, price), count, cover, place, risk in zip(
+            offers, chosen, expected, places, _risks(savings), strict=True
         )
-    price = TermPrice(offer.fixed, offer.hourly, hours)
-    expected = cover or future.expected(float(hours))
-    size = float(units)
-    if quantity is None:
-        most = int(np.ceil(future.most() / size))
-        most = most if offer.count is None else min(most, offer.count)
-        quantity = best_quantity(price, size, market.on_demand, expected, most)
-        if quantity == 0:
-            return _why_not(price, size, market.on_demand, expected)
-    return _evaluation(offer, units, quantity, price, future, market, expected, now)
+    ]
 
 
-def _why_not(price: TermPrice, units: float, rate: float, cover: ExpectedCover) -> Refusal:
-    share = float(price.total) / (rate * units * float(price.hours))
+def _most(offers: Sequence[tuple[Asked, TermPrice]], size: float, future: Future) -> int:
+    """The most instances that one of the offers can be asked for: behind it one more covers nothing, or none
+    has more. At least one, for the reason of a refusal.
+    """
+    useful = max(1, int(np.ceil(future.most() / size)))
+    return min(useful, max(useful if one.offer.count is None else one.offer.count for one, _ in offers))
+
+
+def _known_quantities(
+    offers: Sequence[tuple[Asked, TermPrice]], size: float, future: Future, quantity: int | None
+) -> list[int] | None:
+    """Quantities that are given, or found one by one where the levels are too many to try; else None."""
+    if quantity is not None:
+        return [quantity] * len(offers)
+    most = _most(offers, size, future)
+    if most <= MOST_LEVELS:
+        return None
+    return [
+        halved_quantity(
+            price,
+            size,
+            one.market.on_demand,
+            future.expected(float(price.hours)),
+            most if one.offer.count is None else min(most, one.offer.count),
+        )
+        for one, price in offers
+    ]
+
+
+def best_quantities(costs: Floats, gained: Floats, counts: np.ndarray) -> list[int]:
+    """Each offer's quantity with the highest expected saving, at most its count; the smallest of equals.
+
+    `gained`: what the first, the second, … instance adds to the money of the hours covered; shape (offers,
+    most). Each covers no more hours than the one before, so all those before the first that does not save do.
+    """
+    pays = (gained > costs[:, None] + PENNY_DUST) & (np.arange(gained.shape[1]) < counts[:, None])
+    found: list[int] = np.logical_and.accumulate(pays, axis=1).sum(axis=1).tolist()
+    return found
+
+
+def halved_quantity(price: TermPrice, units: float, rate: float, cover: ExpectedCover, most: int) -> int:
+    """`best_quantities` for pools of too many levels: the last instance that saves is found by halving."""
+    cost = float(price.total)
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        gained = rate * float(cover.at(middle * units) - cover.at((middle - 1) * units))
+        low, high = (middle, high) if gained > cost + PENNY_DUST else (low, middle - 1)
+    return low
+
+
+def _why_not(price: TermPrice, size: float, rate: float, used: float) -> Refusal:
+    """`used`: unit-hours that one instance would cover."""
+    share = float(price.total) / (rate * size * float(price.hours)) if rate > 0 else float("inf")
     if share >= 1:
         return refuse(
-            "never pays", effective=f"{float(price.effective() or 0):.6f}", on_demand=f"{rate * units:.6f}"
+            "never pays", effective=f"{float(price.effective() or 0):.6f}", on_demand=f"{rate * size:.6f}"
         )
-    used = float(cover.at(units)) / (units * cover.hours)
-    return refuse("too little use", needed_pct=f"{share * 100:.1f}", used_pct=f"{used * 100:.1f}")
+    used_pct = used / (size * float(price.hours)) * 100
+    return refuse("too little use", needed_pct=f"{share * 100:.1f}", used_pct=f"{used_pct:.1f}")
+
+
+class Risk(NamedTuple):
+    """Over the scenarios: the ends of the saving's interval, and the share of them that lose."""
+
+    low: float
+    high: float
+    loss: float
+
+
+def _risks(savings: Floats) -> list[Risk]:
+    """For savings of shape (offers, draws)."""
+    low, high = intervals(savings)
+    loss = (savings < -PENNY_DUST).mean(axis=1)
+    return [Risk(*three) for three in zip(low.tolist(), high.tolist(), loss.tolist(), strict=True)]
 
 
 def _evaluation(
-    offer: Offer,
-    units: Decimal,
-    quantity: int,
-    price: TermPrice,
-    future: Future,
-    market: Market,
-    cover: ExpectedCover,
-    now: datetime,
+    one: Asked, price: TermPrice, quantity: int, used: float, risk: Risk, now: datetime
 ) -> Evaluation:
-    size, hours, cost = float(units), float(price.hours), float(price.total) * quantity
+    """`used`: unit-hours covered in expectation."""
+    size, hours, total = float(one.units), float(price.hours), price.total
+    cost, rate = float(total) * quantity, one.market.on_demand
     level = size * quantity
-    used = float(cover.at(level))
-    savings = market.on_demand * future.covered(level, hours) - cost
-    low, high = interval(savings)
     share = used / (level * hours)
-    rate = Decimal(repr(market.on_demand * size))
     return Evaluation(
-        offer=offer,
-        units=units,
+        offer=one.offer,
+        units=one.units,
         quantity=quantity,
         hours_left=price.hours,
-        upfront=offer.fixed * quantity,
-        total=price.total * quantity,
-        effective_hourly=price.total / price.hours,
+        upfront=one.offer.fixed * quantity,
+        total=total * quantity,
+        effective_hourly=total / price.hours,
         effective_used=cost * size / used if used > 0 else None,
         utilisation=share,
-        on_demand_hourly=market.on_demand * size,
-        break_even_share=float(price.total) / (market.on_demand * size * hours),
-        break_even_at=price.break_even_at(rate, now, Decimal(repr(min(1.0, share)))),
-        saving_low=float(low),
-        saving=market.on_demand * used - cost,
-        saving_high=float(high),
-        loss_probability=float((savings < -PENNY_DUST).mean()),
-        versus=versus(market, used, level * hours, cost),
+        on_demand_hourly=rate * size,
+        break_even_share=float(total) / (rate * size * hours),
+        saving_low=risk.low,
+        saving=rate * used - cost,
+        saving_high=risk.high,
+        loss_probability=risk.loss,
+        versus=versus(one.market, used, level * hours, cost),
         decided_at=now,
     )
 
 
+def intervals(values: Floats) -> tuple[Floats, Floats]:
+    """The 5 % and 95 % quantiles of the last axis, linear between neighbours."""
+    ordered = np.sort(values, axis=-1)
+    last = values.shape[-1] - 1
+    ends = []
+    for share in (LOW, HIGH):
+        place = share * last
+        below = min(int(place), last)
+        above = min(below + 1, last)
+        ends.append(ordered[..., below] + (place - below) * (ordered[..., above] - ordered[..., below]))
+    return ends[0], ends[1]
+
+
 def interval(values: Floats) -> tuple[float, float]:
-    """The 5 % and 95 % quantiles, linear between neighbours."""
-    ordered = np.sort(values)
-    low, high = np.interp(
-        (LOW * (values.size - 1), HIGH * (values.size - 1)), np.arange(values.size), ordered
-    )
+    """The interval of one saving; shape (draws,)."""
+    low, high = intervals(values)
     return float(low), float(high)
 
 

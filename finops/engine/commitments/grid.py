@@ -98,12 +98,11 @@ def _weight(draws: Draws, hours: float, *, mean: bool) -> Floats:
         return np.zeros((1 if mean else draws.choice.shape[0], draws.blocks * draws.block_hours))
     weights = draws.weights(0, int(np.ceil(hours / draws.block_hours)), hours)
     if mean:
-        return np.tile(weights.mean, draws.blocks)[None]
+        return np.tile(weights.seen + weights.parts / draws.blocks, draws.blocks)[None]
     grid = np.repeat(weights.whole, draws.block_hours, axis=1)
     if weights.begun is not None:
-        grid = grid + np.repeat(weights.begun, draws.block_hours, axis=1) * np.tile(
-            weights.parts, draws.blocks
-        )
+        by_block = grid.reshape(-1, draws.blocks, draws.block_hours)
+        by_block[np.arange(by_block.shape[0]), weights.begun] += weights.parts
     return grid
 
 

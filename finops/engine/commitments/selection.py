@@ -14,25 +14,27 @@ from decimal import Decimal
 
 import numpy as np
 
-from finops.engine.commitments.cost import TermPrice
 from finops.engine.commitments.desk import Considered, Desk
 from finops.engine.commitments.eligibility import Pool
 from finops.engine.commitments.evaluate import (
     HIGH,
     LOW,
     PENNY_DUST,
+    Asked,
     Evaluation,
     Market,
     evaluate,
+    evaluate_all,
     offer_hours_left,
     savings_by_scenario,
     versus,
 )
 from finops.engine.commitments.grid import as_family
+from finops.engine.commitments.pools import PoolUse
 from finops.engine.commitments.portfolio import Candidate, Choice, Family, Limits, choose, worth
 from finops.engine.commitments.refusal import Refusal, refuse
-from finops.engine.commitments.scenarios import Draws, Floats, Future, draw, future_of
-from finops.frames.offers import Offer
+from finops.engine.commitments.scenarios import Draws, Floats, draw, future_of
+from finops.frames.offers import Offer, OfferKey
 from finops.frames.sizes import family_of
 
 # Money by scenario, and expected, of the hours that quantities take together.
@@ -84,22 +86,44 @@ def consider(
     """Each offer by itself: (those that save, the others with the reason, the draws). One set of draws
     for all.
     """
-    left = [float(offer_hours_left(offer, desk.now)) for offer in offers]
+    left = [offer_hours_left(offer, desk.now) for offer in offers]
     refused: list[tuple[Offer, Refusal]] = []
     if not offers or desk.book.known_hours < 2:
         return [], [(offer, refuse("no known use")) for offer in offers], None
     try:
-        draws = draw(desk.book.known_hours, max(1.0, *left))
+        draws = draw(desk.book.known_hours, max(1.0, float(max(left))))
     except ValueError:
         return (
             [],
             [(offer, refuse("too short a history", hours=desk.book.known_hours)) for offer in offers],
             None,
         )
-    futures: dict[Pool, Future] = {}
+    answers: dict[int, Considered | Refusal] = {}
+    keys: dict[OfferKey, tuple[PoolUse, Decimal, Market] | Refusal] = {}
+    pools: dict[Pool, list[tuple[int, PoolUse, Asked]]] = {}
+    for place, offer in enumerate(offers):
+        if offer.currency != desk.currency:
+            answers[place] = refuse("other currency", offered=offer.currency, used=desk.currency)
+            continue
+        if offer.key not in keys:
+            keys[offer.key] = _use(desk, offer.key)
+        use = keys[offer.key]
+        if isinstance(use, Refusal):
+            answers[place] = use
+        else:
+            pools.setdefault(use[0].pool, []).append((place, use[0], Asked(offer, left[place], *use[1:])))
+    for members in pools.values():
+        future = future_of(members[0][1].history, draws)
+        alone = evaluate_all([asked for _, _, asked in members], future=future, now=desk.now)
+        for (place, pool, one), answer in zip(members, alone, strict=True):
+            answers[place] = (
+                answer
+                if isinstance(answer, Refusal)
+                else Considered(one.offer, one.units, pool, future, one.market, answer)
+            )
     found: list[Considered] = []
-    for offer in offers:
-        result = _consider(desk, offer, draws, futures)
+    for place, offer in enumerate(offers):
+        result = answers[place]
         if isinstance(result, Refusal):
             refused.append((offer, result))
         else:
@@ -107,20 +131,13 @@ def consider(
     return found, refused, draws
 
 
-def _consider(desk: Desk, offer: Offer, draws: Draws, futures: dict[Pool, Future]) -> Considered | Refusal:
-    if offer.currency != desk.currency:
-        return refuse("other currency", offered=offer.currency, used=desk.currency)
-    use = desk.book.find(offer.key)
+def _use(desk: Desk, key: OfferKey) -> tuple[PoolUse, Decimal, Market] | Refusal:
+    """The pool that offers of a key draw on, its units in one instance, and prices of a unit-hour."""
+    use = desk.book.find(key)
     if isinstance(use, Refusal):
         return use
-    if use.pool not in futures:
-        futures[use.pool] = future_of(use.history, draws)
-    future, units = futures[use.pool], desk.book.units(offer.key)
-    market = Market(use.rate, desk.rivals(offer.key, units))
-    alone = evaluate(offer, units=units, future=future, market=market, now=desk.now)
-    if isinstance(alone, Refusal):
-        return alone
-    return Considered(offer, units, use, future, market, alone)
+    units = desk.book.units(key)
+    return use, units, Market(use.rate, desk.rivals(key, units))
 
 
 def select(desk: Desk, offers: Sequence[Offer]) -> Selection:
@@ -266,13 +283,10 @@ def _credited(alone: Evaluation, one: Considered, value: Floats, expected: float
     hours = float(alone.units) * alone.quantity * float(alone.hours_left)
     used = expected / one.market.on_demand
     share = used / hours
-    rate = Decimal(repr(one.market.on_demand * float(alone.units)))
-    price = TermPrice(one.offer.fixed, one.offer.hourly, alone.hours_left)
     return replace(
         alone,
         utilisation=share,
         effective_used=cost * float(alone.units) / used if used > 0 else None,
-        break_even_at=price.break_even_at(rate, alone.decided_at, Decimal(repr(min(1.0, share)))),
         saving_low=float(low),
         saving=expected - cost,
         saving_high=float(high),

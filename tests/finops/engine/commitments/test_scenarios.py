@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kendalltau
 
 from finops.engine.commitments.scenarios import (
     DAY,
@@ -13,6 +14,7 @@ from finops.engine.commitments.scenarios import (
     ScenarioConfig,
     draw,
     future_of,
+    mann_kendall,
     shape_of,
     trend_of,
 )
@@ -99,6 +101,15 @@ def test_a_trend_beyond_chance_moves_the_future_and_noise_does_not() -> None:
     assert trend_of(noise.reshape(20, WEEK), config) is None
     assert trend_of(weeks.reshape(20, WEEK)[:11], config) is None
     assert trend_of(np.ones((20, WEEK)), config) is None
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(12, 80), st.integers(1, 60), st.floats(-0.5, 0.5), st.integers(0, 9))
+def test_the_trend_test_is_that_of_scipy(weeks: int, steps: int, rise: float, seed: int) -> None:
+    means = np.round(np.random.default_rng(seed).uniform(0, steps, weeks) + rise * np.arange(weeks))
+    if np.ptp(means) > 0:
+        expected = kendalltau(np.arange(weeks), means).pvalue
+        assert mann_kendall(means) == pytest.approx(float(expected), rel=1e-9)
 
 
 def test_a_falling_trend_never_goes_below_zero() -> None:
