@@ -18,6 +18,7 @@ from apps.api.views import (
     bill_tables,
     bills,
     budgets,
+    check_policies,
     commitments,
     cost_checks,
     deals,
@@ -90,6 +91,8 @@ advice_urls = [
 cost_check_urls = [
     path("cost-checks", cost_checks.CostChecks.as_view(), name="cost-checks"),
     path("cost-checks/<id:check_id>", cost_checks.OneCostCheck.as_view(), name="cost-check"),
+    path("check-policies", check_policies.CheckPolicies.as_view(), name="check-policies"),
+    path("check-policies/<id:policy_id>", check_policies.OneCheckPolicy.as_view(), name="check-policy"),
 ]
 spend_urls = [
     path("spend", spend.Spend.as_view(), name="spend"),

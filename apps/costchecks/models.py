@@ -1,4 +1,6 @@
-"""Cost checks that were made: the answer, and the state after the change, the base of the next check."""
+"""Cost checks that were made (the answer, and the state after the change, the base of the next check), and
+the policies that every check is held against.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,43 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from apps.recommendations.fields import DocumentField
+from finops.engine.checks.policies import KINDS as POLICY_KINDS
 from finops.engine.checks.policies import Verdict
 
 KINDS = ("terraform", "kubernetes", "workload")
+
+
+class CheckPolicy(models.Model):
+    """A policy that every check of the organisation is held against, whatever the caller sends.
+
+    `team`: only checks of this team; none: all. `rule`: the policy as a document names it (kind, level, limit
+    …), checked by `finops.engine.checks.policies`.
+    """
+
+    organisation = models.ForeignKey(
+        "accounts.Organisation", on_delete=models.PROTECT, related_name="check_policies"
+    )
+    team = models.ForeignKey(
+        "accounts.Team", on_delete=models.PROTECT, related_name="check_policies", null=True, blank=True
+    )
+    kind = models.CharField(_("kind"), max_length=30)
+    rule = models.JSONField(_("rule"))
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["organisation", "team"], name="check_policy_by_organisation")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "team", "kind", "rule"],
+                name="check_policy_once",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(condition=Q(kind__in=POLICY_KINDS), name="check_policy_kind_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.team or self.organisation}"
 
 
 class CostCheck(models.Model):
@@ -37,6 +73,9 @@ class CostCheck(models.Model):
     verdict = models.CharField(_("verdict"), max_length=20)
     document = DocumentField()
     state = DocumentField()
+    summary = models.JSONField(
+        default=dict, help_text="What a list shows of the document, which may have megabytes."
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -1,16 +1,26 @@
-"""Reading stored cost checks."""
+"""Reading stored cost checks and the policies they are held against."""
 
 from __future__ import annotations
 
 from django.db.models import QuerySet
 
 from apps.accounts.models import Organisation
-from apps.costchecks.models import CostCheck
+from apps.costchecks.models import CheckPolicy, CostCheck
 
 
 def cost_check_list(organisation: Organisation) -> QuerySet[CostCheck]:
     """The organisation's checks, newest first."""
     return CostCheck.objects.filter(organisation=organisation).select_related("team", "base")
+
+
+def cost_check_rows(organisation: Organisation) -> QuerySet[CostCheck]:
+    """The same without the documents, which may have megabytes each: what a list shows is in `summary`."""
+    return cost_check_list(organisation).defer("document", "state", "base__document", "base__state")
+
+
+def check_policy_list(organisation: Organisation) -> QuerySet[CheckPolicy]:
+    """The organisation's stored policies, oldest first."""
+    return CheckPolicy.objects.filter(organisation=organisation).select_related("team")
 
 
 def base_check(organisation: Organisation, *, project: str, kind: str, ref: str) -> CostCheck | None:

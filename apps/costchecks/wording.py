@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.utils.translation import gettext as _
 
 from finops.engine.checks.alternatives import Alternative
-from finops.engine.checks.policies import PERCENTS, Outcome, Policy, Verdict
+from finops.engine.checks.policies import CARBON, PERCENTS, Outcome, Policy, Verdict
 from finops.engine.checks.pricing import Priced
 from finops.engine.spend import rounded
 from finops.frames.cost_items import Range
@@ -71,6 +71,7 @@ def policy_title(policy: Policy) -> str:
         "spot_eligible_on_demand": _("What may be interrupted runs on Spot"),
         "volume_types": _("No volumes of type %(names)s"),
         "required_tag": _("Everything has the tag %(names)s"),
+        "region_carbon": _("Regions with at most %(limit)s g of CO2e a kWh"),
         "all_priced": _("Every part has a price"),
     }
     return words[policy.kind] % told
@@ -80,6 +81,8 @@ def outcome_reason(outcome: Outcome, currency: str | None) -> str:
     """Why a policy has its verdict, with both numbers."""
     policy = outcome.policy
     unit = "%" if policy.kind in PERCENTS else policy.currency or currency or ""
+    if policy.kind == CARBON:
+        unit = _("g of CO2e a kWh")
     told = {
         "found": "" if outcome.found is None else format(rounded(outcome.found), "f"),
         "excess": "" if outcome.excess is None else format(rounded(outcome.excess), "f"),
@@ -96,6 +99,10 @@ def outcome_reason(outcome: Outcome, currency: str | None) -> str:
         "parts": _("Resources: %(count)d"),
         "none": _("Nothing found"),
         "tags unknown": _("Tags are known only after apply; resources: %(count)d"),
+        "no factor": _("Nobody publishes the grid intensity of the region; resources: %(count)d"),
+        "sources differ": _(
+            "The sources differ: one is above the limit, up to %(found)s %(unit)s; name a source"
+        ),
         "no budget": _("There is no budget of the month or no forecast for this team"),
     }
     return words[outcome.code] % told

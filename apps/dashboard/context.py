@@ -39,7 +39,7 @@ NAV: tuple[tuple[NavItem, ...], ...] = (
         NavItem("deals", "deals", _("Deals")),
         NavItem("storage", "storage", _("Storage")),
     ),
-    (NavItem("data", "data", _("Data")),),
+    (NavItem("checks", "check", _("Checks")), NavItem("data", "data", _("Data"))),
     (NavItem("settings", "settings", _("Settings")),),
 )
 

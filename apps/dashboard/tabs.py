@@ -37,3 +37,8 @@ DEALS_TABS: tuple[Tab, ...] = (
     Tab("deal-watch", _("Watch")),
     Tab("purchases", _("Purchases")),
 )
+
+CHECKS_TABS: tuple[Tab, ...] = (
+    Tab("checks", _("Checks")),
+    Tab("check-policies", _("Policies")),
+)

@@ -18,7 +18,7 @@ from apps.accounts.selectors import team_list
 from apps.api.endpoint import ApiView, Endpoint, Refused, found_or_404, page_of
 from apps.api.strict import PageQuery, StrictSerializer, UtcDateTimeField
 from apps.costchecks.models import KINDS, CostCheck
-from apps.costchecks.selectors import cost_check_list
+from apps.costchecks.selectors import cost_check_list, cost_check_rows
 from apps.costchecks.services import CheckConflictError, Question, cost_check_make
 from finops.engine.checks.policies import Policy, Verdict, policies_of
 from finops.frames.cost_items import CheckInputError
@@ -36,7 +36,8 @@ class CostCheckBody(StrictSerializer):
         trim_whitespace=False, help_text="The text of the file: what `terraform show -json` prints."
     )
     policies = serializers.JSONField(
-        required=False, help_text='`{"policies": [{"kind": "max_increase", "limit": "1500.00"}]}`.'
+        required=False,
+        help_text='Beside the stored ones: `{"policies": [{"kind": "max_increase", "limit": "1500.00"}]}`.',
     )
     usage = serializers.JSONField(required=False, help_text="The usage file as a document.")
     strict = serializers.BooleanField(
@@ -71,8 +72,8 @@ class CostCheckAnswer(serializers.Serializer[Any]):
     commit = serializers.CharField()
     team = serializers.SlugField(source="team.slug", allow_null=True, default=None)
     verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
-    sentence = serializers.CharField(source="document.sentence")
-    incomplete = serializers.IntegerField(source="document.incomplete", help_text="Parts without a price.")
+    sentence = serializers.CharField(source="summary.sentence")
+    incomplete = serializers.IntegerField(source="summary.incomplete", help_text="Parts without a price.")
     at = UtcDateTimeField()
     created_at = UtcDateTimeField()
 
@@ -120,7 +121,7 @@ class CostChecks(ApiView):
 
     def get(self, request: Request) -> Response:
         """A page of checks."""
-        return self.page(cost_check_list(self.organisation))
+        return self.page(cost_check_rows(self.organisation))
 
     def post(self, request: Request) -> Response:
         """The check, stored."""
@@ -159,6 +160,11 @@ class CostChecks(ApiView):
             raise _Refusal("usage", error).raised() from error
 
     def _team(self, slug: str | None) -> Team | None:
+        own = self.key.team if self.key is not None else None
+        if own is not None and slug not in (None, own.slug):
+            raise serializers.ValidationError({"team": [_("The key belongs to another team.")]})
+        if own is not None:
+            return own
         found: Team | None = team_list(self.organisation).filter(slug=slug).first() if slug else None
         if slug and found is None:
             raise serializers.ValidationError({"team": [_("There is no such team in this organisation.")]})

@@ -20,11 +20,12 @@ from apps.billing.selectors.budget_standing import budget_answer
 from apps.billing.selectors.budgets import budgets_in_force
 from apps.costchecks.models import CostCheck
 from apps.costchecks.selectors import base_check, cost_check_list
-from apps.costchecks.services.document import check_document
-from apps.costchecks.services.prices import check_prices, machine_facts
+from apps.costchecks.services.document import check_document, summary_of
+from apps.costchecks.services.policies import policies_in_force
+from apps.costchecks.services.prices import carbon_of, check_prices, machine_facts
 from apps.ingest.selectors import current_snapshots, price_snapshots
 from finops.engine.checks.alternatives import alternatives, spot_keys, volume_keys
-from finops.engine.checks.policies import Outcome, Policy, Verdict, judge
+from finops.engine.checks.policies import Carbon, Outcome, Policy, Verdict, judge
 from finops.engine.checks.pricing import Priced, keys_of, price_resources
 from finops.fingerprint import code_fingerprint
 from finops.frames.cost_items import CheckInputError, Reading, Resource
@@ -34,12 +35,6 @@ from finops.providers.files.workload_file import read_workload
 from finops.providers.kubernetes.manifests import read_manifests
 from finops.providers.terraform.plan import read_plan
 
-# What is asked where a caller names no policies: nothing that denies.
-DEFAULT_POLICIES = (
-    Policy("spot_eligible_on_demand", Verdict.WARN, names=("interruptible",)),
-    Policy("volume_types", Verdict.WARN, names=("gp2",)),
-)
-
 
 class CheckConflictError(ValueError):
     """The caller's key names a check of another input."""
@@ -47,8 +42,9 @@ class CheckConflictError(ValueError):
 
 @dataclass(frozen=True)
 class Question:
-    """What is checked. `policies` None: the default ones. `base_ref`: compare with the newest stored check of
-    the project on this branch instead of with the plan's own before. `key`: the caller's, once.
+    """What is checked. `policies`: beside the stored ones; None: no own ones. `base_ref`: compare with the
+    newest stored check of the project on this branch instead of with the plan's own before. `key`: the
+    caller's, once.
     """
 
     content: bytes
@@ -88,7 +84,8 @@ def cost_check_make(*, organisation: Organisation, question: Question, at: datet
     if question.base_ref:
         base = base_check(organisation, project=question.project, kind=question.kind, ref=question.base_ref)
         resources = against(resources, base.state if base else [])
-    policies = DEFAULT_POLICIES if question.policies is None else tuple(question.policies)
+    given = None if question.policies is None else tuple(question.policies)
+    policies = policies_in_force(organisation, team=question.team, given=given)
     if question.strict:
         policies = (*policies, Policy("all_priced", Verdict.DENY))
     snapshots = price_snapshots(current_snapshots())
@@ -122,7 +119,7 @@ def _document(asked: _Asked) -> dict[str, Any]:
         priced = price_resources(resources, prices)
     except ValueError as error:
         raise CheckInputError(str(error), file=question.file) from error
-    outcomes = [_judged(policy, priced, asked.organisation, question.team, at) for policy in asked.policies]
+    outcomes = [_judged(policy, priced, asked, carbon_of(resources, at)) for policy in asked.policies]
     document = check_document(
         priced, outcomes, alternatives(resources, prices), reading=asked.reading, strict=question.strict,
     )  # fmt: skip
@@ -155,7 +152,7 @@ def _kept(asked: _Asked, document: dict[str, Any], digest: str) -> CostCheck:
         organisation=asked.organisation, team=question.team, base=asked.base, kind=question.kind,
         project=question.project, ref=question.ref, commit=question.commit, key=question.key,
         digest=digest, at=asked.at, verdict=document["verdict"], document=document,
-        state=state_of(asked.resources),
+        state=state_of(asked.resources), summary=summary_of(document),
     )  # fmt: skip
     try:
         with transaction.atomic():
@@ -169,13 +166,12 @@ def _kept(asked: _Asked, document: dict[str, Any], digest: str) -> CostCheck:
     return row
 
 
-def _judged(
-    policy: Policy, priced: Priced, organisation: Organisation, team: Team | None, at: datetime
-) -> Outcome:
+def _judged(policy: Policy, priced: Priced, asked: _Asked, carbon: Carbon) -> Outcome:
     if policy.kind != "team_budget":
-        return judge(policy, priced)
+        return judge(policy, priced, carbon=carbon)
+    team, at = asked.question.team, asked.at
     slug = policy.team or (team.slug if team else "")
-    rows = budgets_in_force(organisation, at.date()).filter(
+    rows = budgets_in_force(asked.organisation, at.date()).filter(
         scope=BudgetScope.TEAM, team__slug=slug, period="month", currency=priced.currency or ""
     )
     budget = rows.first()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.costchecks import wording
@@ -83,6 +83,11 @@ def check_document(
     }
 
 
+def summary_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a list shows of a document."""
+    return {name: document[name] for name in ("sentence", "incomplete", "currency", "delta", "delta_pct")}
+
+
 def _line(line: Line) -> dict[str, Any]:
     one = line.resource
     side = one.after or one.before
@@ -102,7 +107,9 @@ def _policy(outcome: Outcome, currency: str | None) -> dict[str, Any]:
     policy = outcome.policy
     return {
         "kind": policy.kind,
+        "set_by": policy.set_by or None,
         "title": policy.title or wording.policy_title(policy),
+        "title_from": "caller" if policy.title else "kind",
         "verdict": outcome.verdict.value,
         "level": policy.level.value,
         "limit": decimal_text(policy.limit),
@@ -111,5 +118,8 @@ def _policy(outcome: Outcome, currency: str | None) -> dict[str, Any]:
         "found": decimal_text(outcome.found),
         "excess": decimal_text(outcome.excess),
         "addresses": list(outcome.addresses[:50]),
+        "resources": len(outcome.addresses),
+        "code": outcome.code,
+        "names": list(policy.names),
         "reason": wording.outcome_reason(outcome, currency),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -13,7 +13,8 @@ from apps.prices.selectors.list_prices import on_demand_prices
 from apps.recommendations.services import advise_launch
 from finops.engine.checks.pricing import Price, PriceKey
 from finops.engine.workload import WorkloadError
-from finops.frames.cost_items import MACHINE, SPOT, MachineFacts, Range, Sku
+from finops.frames.cost_items import MACHINE, SPOT, MachineFacts, Range, Resource, Sku
+from finops.frames.region_carbon import region_carbon
 from finops.frames.resource_prices import resource_price
 
 # Launch advice takes a second or so each; a plan with more kinds of Spot machines is told what was left out.
@@ -84,6 +85,15 @@ def spot_price(sku: Sku, *, at: datetime, organisation: Organisation) -> Price |
         f"launch advice, {best['zone_name'] or best['region']}",
         best["price_at"],
     )
+
+
+def carbon_of(resources: Iterable[Resource], at: datetime) -> dict[str, list[tuple[str, Decimal]]]:
+    """Who publishes which grid intensity of the regions that are there after the change."""
+    regions = {one.after.region for one in resources if one.after is not None}
+    return {
+        region: [(one.publisher, one.g_per_kwh) for one in region_carbon(PROVIDER, region, at.date())]
+        for region in regions
+    }
 
 
 def machine_facts(name: str) -> MachineFacts | None:

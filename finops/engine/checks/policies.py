@@ -18,6 +18,7 @@ from finops.engine.spend import EXACT
 from finops.frames.check_words import check_whole_text, number
 from finops.frames.cost_items import MACHINE, ON_DEMAND, CheckInputError, Range, Resource
 from finops.frames.money import CurrencyError, currency_code
+from finops.frames.region_carbon import PUBLISHERS
 
 
 class Verdict(StrEnum):
@@ -33,14 +34,16 @@ ORDER = tuple(Verdict)
 AMOUNTS = ("max_increase", "max_decrease", "max_total")
 PERCENTS = ("max_increase_percent", "max_decrease_percent")
 PARTS = ("spot_eligible_on_demand", "volume_types", "required_tag")
-KINDS = (*AMOUNTS, *PERCENTS, "team_budget", *PARTS, "all_priced")
+CARBON = "region_carbon"
+KINDS = (*AMOUNTS, *PERCENTS, "team_budget", *PARTS, CARBON, "all_priced")
 CASES = ("low", "expected", "high")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """`level`: what breaking it makes, warn or deny. `case`: which of low, expected, high is held against a
-    limit. `names`: volume types, or the key of a tag; `value`: the tag's value, "" for any."""
+    limit. `names`: volume types, the key of a tag, or who publishes the factors of carbon; `value`: the tag's
+    value, "" for any. `set_by`: "" the caller, "organisation", or "team <slug>"."""
 
     kind: str
     level: Verdict
@@ -51,12 +54,14 @@ class Policy:
     value: str = ""
     team: str = ""
     title: str = ""
+    set_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a policy found. `code` says why in a word: above, at most, no base, not priced, currency, parts,
-    none, tags unknown, no budget. `found` in the unit of the limit; `excess` above it; `addresses`: which."""
+    none, tags unknown, no budget, no factor, sources differ. `found` in the unit of the limit; `excess` above
+    it; `addresses`: which."""
 
     policy: Policy
     verdict: Verdict
@@ -92,7 +97,7 @@ def policies_of(document: Mapping[str, Any], *, file: str = "policies") -> tuple
     )
 
 
-_FIELDS = {"kind", "level", "limit", "currency", "case", "types", "tag", "value", "team", "title"}
+_FIELDS = {"kind", "level", "limit", "currency", "case", "types", "tag", "value", "team", "title", "source"}
 
 
 def _policy(row: Any, address: str, file: str, locale: str, currency: Any) -> Policy:
@@ -111,7 +116,7 @@ def _policy(row: Any, address: str, file: str, locale: str, currency: Any) -> Po
     if case not in CASES:
         raise refuse("case", f"one of {', '.join(CASES)}")
     limit, money = None, ""
-    if kind in AMOUNTS or kind in PERCENTS:
+    if kind in AMOUNTS or kind in PERCENTS or kind == CARBON:
         limit = number(row.get("limit"), locale=locale, file=file, address=address, field="limit")
     if kind in AMOUNTS:
         try:
@@ -122,7 +127,7 @@ def _policy(row: Any, address: str, file: str, locale: str, currency: Any) -> Po
     for field in ("value", "team", "title"):
         if not isinstance(row.get(field) or "", str) or len(row.get(field) or "") > 200:
             raise refuse(field, "not a text of at most 200 characters")
-    default = Verdict.WARN if kind in PARTS else Verdict.DENY
+    default = Verdict.WARN if kind in PARTS or kind == CARBON else Verdict.DENY
     return Policy(
         kind=kind,
         level=Verdict(level) if level else default,
@@ -147,14 +152,43 @@ def _names(row: Mapping[str, Any], kind: str, refuse: Any) -> tuple[str, ...]:
         if not isinstance(tag, str) or not tag:
             raise refuse("tag", "the key of a tag, for example owner")
         return (tag,)
+    if kind == CARBON and row.get("source"):
+        if row["source"] not in PUBLISHERS:
+            raise refuse("source", f"one of {', '.join(PUBLISHERS)}")
+        return (row["source"],)
     return ()
 
 
+def document_of(policy: Policy) -> dict[str, Any]:
+    """The policy as `policies_of` reads it; what has its default is left out."""
+    named = {
+        "volume_types": ("types", list(policy.names)),
+        CARBON: ("source", policy.names[0] if policy.names else ""),
+    }
+    name, value = named.get(policy.kind, ("tag", policy.names[0] if policy.names else ""))
+    found = {
+        "kind": policy.kind, "level": policy.level.value,
+        "limit": None if policy.limit is None else format(policy.limit, "f"),
+        "currency": policy.currency, "case": policy.case if policy.case != "expected" else "",
+        name: value, "value": policy.value, "team": policy.team, "title": policy.title,
+    }  # fmt: skip
+    return {key: text for key, text in found.items() if text}
+
+
+Carbon = Mapping[str, Sequence[tuple[str, Decimal]]]
+
+
 def judge(
-    policy: Policy, priced: Priced, *, budget: Decimal | None = None, spent: Decimal | None = None
+    policy: Policy,
+    priced: Priced,
+    *,
+    budget: Decimal | None = None,
+    spent: Decimal | None = None,
+    carbon: Carbon | None = None,
 ) -> Outcome:
     """One policy. `budget` and `spent`, for `team_budget`: the team's budget of the month and what it is
-    expected to spend without this change.
+    expected to spend without this change. `carbon`, for `region_carbon`: (publisher, g of CO2e per kWh) by
+    region.
     """
     if policy.kind == "all_priced":
         where = tuple(dict.fromkeys(part.address for part in priced.unpriced))
@@ -163,6 +197,8 @@ def judge(
         return Outcome(policy, Verdict.PASS, "none", Decimal(0))
     if policy.kind in PARTS:
         return _parts(policy, priced)
+    if policy.kind == CARBON:
+        return _carbon(policy, priced, carbon or {})
     if policy.kind == "team_budget":
         return _budget(policy, priced, budget, spent)
     return _limit(policy, priced)
@@ -230,6 +266,38 @@ def _parts(policy: Policy, priced: Priced) -> Outcome:
     if broken:
         return Outcome(policy, policy.level, "parts", Decimal(len(broken)), None, broken)
     return Outcome(policy, Verdict.PASS, "none", Decimal(0))
+
+
+def _carbon(policy: Policy, priced: Priced, carbon: Carbon) -> Outcome:
+    """What runs after the change in a region whose grid is above the limit, by every publisher that the
+    policy takes; where they do not agree, or nobody has a factor, it cannot be judged.
+    """
+    limit = policy.limit or Decimal(0)
+    above: dict[str, Decimal] = {}
+    unknown, unclear = [], []
+    highest: Decimal | None = None
+    for line in priced.lines:
+        side = line.resource.after
+        if side is None or not side.items:
+            continue
+        rows = carbon.get(side.region, ())
+        factors = [g for publisher, g in rows if not policy.names or publisher in policy.names]
+        if not factors:
+            unknown.append(line.resource.address)
+            continue
+        highest = max([*factors, *([highest] if highest is not None else [])])
+        if min(factors) > limit:
+            above[line.resource.address] = max(factors)
+        elif max(factors) > limit:
+            unclear.append(line.resource.address)
+    if above:
+        found = max(above.values())
+        return Outcome(policy, policy.level, "above", found, EXACT.subtract(found, limit), tuple(above))
+    if unclear:
+        return Outcome(policy, Verdict.CANNOT_JUDGE, "sources differ", highest, None, tuple(unclear))
+    if unknown:
+        return Outcome(policy, Verdict.CANNOT_JUDGE, "no factor", None, None, tuple(unknown))
+    return Outcome(policy, Verdict.PASS, "none" if highest is None else "at most", highest)
 
 
 def _tagged(policy: Policy, there: Sequence[Resource]) -> Outcome:
