@@ -23,8 +23,8 @@ from finops.providers.files.archives import Entry, UnreadableError, Walk
 Floats = np.ndarray
 # A file of 64 MB holds two million jobs or a thousand years of hours.
 MAX_BYTES = 64 * 1024 * 1024
-_Job = tuple[float, float, float]
-_Reader = Callable[[Mapping[str, str]], _Job]
+Job = tuple[float, float, float]
+Reader = Callable[[Mapping[str, str]], Job]
 
 
 class DemandFileError(UnreadableError):
@@ -41,15 +41,18 @@ def demand_of(path: str) -> Floats:
     """Units in use in each hour, the first hour first. Raises UnreadableError (DemandFileError for its
     rows).
     """
+    return read_demand(text_of(path))
+
+
+def text_of(path: str) -> str:
+    """The text of the one file at `path`. Raises UnreadableError."""
     texts = [_bytes_of(entry) for entry in Walk(path).entries()]
     if len(texts) != 1:
         raise DemandFileError(f"one file is needed, {len(texts)} are there")
-    data = texts[0]
     try:
-        text = data.decode("utf-8-sig")
+        return texts[0].decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DemandFileError("no text in UTF-8") from None
-    return read_demand(text)
 
 
 def _bytes_of(entry: Entry) -> bytes:
@@ -72,10 +75,10 @@ def read_demand(text: str) -> Floats:
     table.fieldnames = header
     if "instances" in header:
         return _hourly([_number(row, "instances", n) for n, row in enumerate(table, start=1)])
-    for columns, reader in _TRACES.items():
+    for columns, reader in TRACES.items():
         if set(columns) <= set(header):
-            return _busy([_job(reader, row, n) for n, row in enumerate(table, start=1)])
-    known = "; ".join(", ".join(columns) for columns in (("instances",), *_TRACES))
+            return _busy([job_row(reader, row, n) for n, row in enumerate(table, start=1)])
+    known = "; ".join(", ".join(columns) for columns in (("instances",), *TRACES))
     raise DemandFileError(f"no header of a known form ({known})")
 
 
@@ -95,11 +98,12 @@ def _number(row: Mapping[str, str], column: str, number: int) -> float:
     return value
 
 
-def _job(reader: _Reader, row: Mapping[str, str], number: int) -> _Job:
+def job_row(reader: Reader, row: Mapping[str, str], number: int) -> Job:
+    """(arrival in hours, hours, units) of a row. Raises DemandFileError."""
     return reader({**row, "": str(number)})
 
 
-def _in_hours(row: Mapping[str, str]) -> _Job:
+def _in_hours(row: Mapping[str, str]) -> Job:
     number = int(row[""])
     return (
         _number(row, "arrival_time", number),
@@ -108,7 +112,7 @@ def _in_hours(row: Mapping[str, str]) -> _Job:
     )
 
 
-def _in_seconds(row: Mapping[str, str]) -> _Job:
+def _in_seconds(row: Mapping[str, str]) -> Job:
     number = int(row[""])
     try:
         at = datetime.fromisoformat((row["timestamp"] or "").strip())
@@ -124,13 +128,13 @@ def _in_seconds(row: Mapping[str, str]) -> _Job:
     )
 
 
-_TRACES: dict[tuple[str, str, str], _Reader] = {
+TRACES: dict[tuple[str, str, str], Reader] = {
     ("arrival_time", "length", "cpus"): _in_hours,
     ("timestamp", "duration", "num_gpus"): _in_seconds,
 }
 
 
-def _busy(jobs: list[_Job]) -> Floats:
+def _busy(jobs: list[Job]) -> Floats:
     """Mean units in use in each hour from the first arrival (its whole hour) to the last."""
     if not jobs:
         raise DemandFileError("no jobs")
