@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "apps.storage",
     "apps.ingest",
     "apps.recommendations",
+    "apps.waste",
     "apps.launches",
     "apps.reports",
     "apps.costchecks",
@@ -182,6 +183,13 @@ STORAGE_CHANGE_VALID_DAYS = env.int("STORAGE_CHANGE_VALID_DAYS", default=7)
 STORAGE_DELETE_DELAY_DAYS = env.int("STORAGE_DELETE_DELAY_DAYS", default=7)
 # Days before the end of a commitment at which an alert is raised.
 COMMITMENT_ALERT_DAYS = [int(days) for days in env.list("COMMITMENT_ALERT_DAYS", default=["90", "30", "7"])]
+# Seconds that a worker has a launch before another may take it, and that it waits for a provider's answer.
+LAUNCH_LEASE_SECONDS = env.int("LAUNCH_LEASE_SECONDS", default=300)
+LAUNCH_CALL_SECONDS = env.int("LAUNCH_CALL_SECONDS", default=30)
+# Days after which a plan of launches that was not approved no longer may be.
+LAUNCH_PLAN_VALID_DAYS = env.int("LAUNCH_PLAN_VALID_DAYS", default=7)
+# "<amount> <currency>": a plan of launches that costs more, or in another currency, takes two approvals.
+LAUNCH_SECOND_APPROVAL_ABOVE = env.str("LAUNCH_SECOND_APPROVAL_ABOVE", default="1000 USD")
 # Days that given advice is kept as evidence; 0 keeps it for ever.
 ADVICE_KEEP_DAYS = env.int("ADVICE_KEEP_DAYS", default=400)
 # Seconds that a worker may spend on pages ahead of their readers after each load of prices; 0: none.

@@ -1,0 +1,19 @@
+"""Doors for Celery: one service call each."""
+
+from __future__ import annotations
+
+import structlog
+from celery import shared_task
+from django.utils import timezone
+
+from apps.waste.services.rows import waste_rows_all
+
+log = structlog.get_logger(__name__)
+
+
+@shared_task(name="waste.publish")
+def waste_publish() -> None:
+    """Make waste rows of the inbox; the same bills, lists, metrics and settings cost a look."""
+    published = waste_rows_all(now=timezone.now())
+    if published:
+        log.info("waste_rows_published", organisations=published)

@@ -1,0 +1,1 @@
+"""Rules of waste: pure questions over what resources used."""

@@ -1,0 +1,315 @@
+"""What rules of waste look at and what they answer.
+
+    monthly cost = amortised cost of the judged days / hours from the first line in them to their end x
+    730 h
+
+A resource whose last line ends more than GRACE before the end of the bill is gone: stopping it saves
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+
+from finops.frames.waste import (
+    MONTH_HOURS,
+    ZERO,
+    Key,
+    Listed,
+    Measured,
+    Rule,
+    Told,
+    TypeFacts,
+    Use,
+    waste_rules,
+)
+
+# Hours that a resource may be missing at the end of a bill before it counts as gone.
+GRACE = timedelta(hours=48)
+# Tags that keep a resource whatever its lines say, unless a team names others.
+KEEP_TAGS = "keep,retain,do-not-delete"
+_NO = frozenset({"", "false", "no", "0", "none", "off"})
+_TAG_PREFIXES = ("user:", "resource_tags_user_", "user_", "aws:")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an organisation (`team` "") or a team says of a rule. Without accounts or regions:
+    everywhere.
+    """
+
+    rule: str
+    team: str = ""
+    enabled: bool = True
+    thresholds: Mapping[str, str] = field(default_factory=dict)
+    accounts: frozenset[str] = frozenset()
+    regions: frozenset[str] = frozenset()
+
+    def covers(self, key: Key) -> bool:
+        """Whether the rule is asked of a resource there."""
+        return (not self.accounts or key.account in self.accounts) and (
+            not self.regions or key.region in self.regions
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """A rule's thresholds for one resource."""
+
+    values: Mapping[str, str]
+    enabled: bool
+
+    def number(self, name: str) -> Decimal:
+        """A threshold as a number."""
+        return Decimal(self.values[name])
+
+    def words(self, name: str) -> frozenset[str]:
+        """A threshold as words without letter case."""
+        return frozenset(word.strip().casefold() for word in self.values[name].split(",") if word.strip())
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a rule found at one resource. Amounts are of a month of 730 h, in `currency`.
+
+    `saving` is expected; `low`, `high` are given where the rule itself knows them, else they come from
+    how the days differ. `kinds`: whose days. `facts` and `codes` are what the sentence needs, `target`
+    what the command does. `confidence` (0-1) lowers the lower end. `uncovered`: the cost without what a
+    commitment paid.
+    """
+
+    rule: str
+    key: Key
+    kinds: tuple[str, ...]
+    currency: str
+    monthly_cost: Decimal
+    saving: Decimal
+    low: Decimal | None = None
+    high: Decimal | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    target: Mapping[str, str] = field(default_factory=dict)
+    confidence: float = 1.0
+    uncovered: Decimal = ZERO
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A resource that a rule's condition holds for and that saves nothing: `code` says why."""
+
+    rule: str
+    key: Key
+    currency: str
+    monthly_cost: Decimal
+    code: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """A rule that could not be asked, of everything or of one resource (`key`)."""
+
+    rule: str
+    code: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    key: Key | None = None
+
+
+Outcome = Candidate | Kept | Unjudged
+
+
+@dataclass
+class World:
+    """Everything that the rules look at, of the judged days [start, end).
+
+    `types`: by (region, platform), then name; `first_seen`: the first line ever of snapshots, `history`:
+    since when bills are stored; `free`: (last, first) line under the free tier by (account, usage type);
+    `shares`: list price of one thing by another's ("gp3/gp2", "snapshot/gp2", "iops/gp2").
+    """
+
+    start: datetime
+    end: datetime
+    uses: Sequence[Use]
+    told: Mapping[Key, Told] = field(default_factory=dict)
+    listed: Mapping[str, Listed] = field(default_factory=dict)
+    measured: Mapping[str, Mapping[str, Measured]] = field(default_factory=dict)
+    types: Mapping[tuple[str, str], Mapping[str, TypeFacts]] = field(default_factory=dict)
+    first_seen: Mapping[Key, datetime] = field(default_factory=dict)
+    history: datetime | None = None
+    free: Mapping[tuple[str, str], tuple[datetime, datetime]] = field(default_factory=dict)
+    shares: Mapping[str, Decimal] = field(default_factory=dict)
+    settings: Sequence[Setting] = ()
+
+    @cached_property
+    def by_kind(self) -> dict[str, list[Use]]:
+        """Uses of each kind."""
+        found: dict[str, list[Use]] = {}
+        for use in self.uses:
+            found.setdefault(use.kind, []).append(use)
+        return found
+
+    @cached_property
+    def by_key(self) -> dict[Key, dict[str, Use]]:
+        """Uses of each resource by kind."""
+        found: dict[Key, dict[str, Use]] = {}
+        for use in self.uses:
+            found.setdefault(use.key, {})[use.kind] = use
+        return found
+
+    @cached_property
+    def working_time(self) -> tuple[str, int, int]:
+        """(time zone, first hour, hour after the last) of Monday to Friday, as the organisation says."""
+        values = dict(waste_rules()["nights-and-weekends"].thresholds)
+        for setting in self.settings_of("nights-and-weekends", ""):
+            values.update(setting.thresholds)
+        return values["timezone"], int(values["from_hour"]), int(values["to_hour"])
+
+    def of(self, *kinds: str) -> Iterator[Use]:
+        """Uses of these kinds."""
+        for kind in kinds:
+            yield from self.by_kind.get(kind, ())
+
+    def params(self, rule: Rule, key: Key) -> Params:
+        """The rule's thresholds for a resource: the table's, then the organisation's, then its team's."""
+        values = {"keep_tags": KEEP_TAGS, **rule.thresholds}
+        enabled = True
+        team = self.told[key].team if key in self.told else ""
+        for setting in self.settings_of(rule.id, team):
+            values.update(setting.thresholds)
+            enabled = setting.enabled and setting.covers(key)
+        return Params(values, enabled)
+
+    def settings_of(self, rule: str, team: str) -> list[Setting]:
+        """The organisation's word, then the team's."""
+        found = [one for one in self.settings if one.rule == rule and one.team in {"", team}]
+        return sorted(found, key=lambda one: one.team != "")
+
+    def gone(self, use: Use) -> bool:
+        """Whether the resource has left the bill."""
+        return use.last < self.end - GRACE
+
+    def span_hours(self, use: Use) -> Decimal:
+        """Hours that the use is spread over: to the end of the bill, of one that is gone to its last
+        line.
+        """
+        until = use.last if self.gone(use) else max(self.end, use.last)
+        seconds = (until - max(use.first, self.start)).total_seconds()
+        return Decimal(max(seconds, 3600.0)) / 3600
+
+    def monthly(self, use: Use, amount: Decimal) -> Decimal:
+        """An amount of the use's days as that of a month."""
+        return amount / self.span_hours(use) * MONTH_HOURS
+
+    def seen_days(self, use: Use) -> Decimal:
+        """Days since its first line in the window."""
+        return self.span_hours(use) / 24
+
+    def tag(self, key: Key, name: str) -> str:
+        """The value of a tag of the newest line, whatever way the bill writes its key; "" without."""
+        told = self.told.get(key)
+        return "" if told is None else plain_tags(told.tags).get(name.casefold(), "")
+
+    def keeps(self, params: Params, key: Key) -> bool:
+        """Whether a tag says that the resource stays."""
+        told = self.told.get(key)
+        if told is None:
+            return False
+        tags = plain_tags(told.tags)
+        return any(tags.get(name, "").casefold() not in _NO for name in params.words("keep_tags"))
+
+
+def plain_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Tags by the plain, folded key: `user:Environment` and `resource_tags_user_environment` are one.
+
+    >>> plain_tags({"user:Environment": "Dev"})
+    {'environment': 'Dev'}
+    """
+    found: dict[str, str] = {}
+    for name, value in tags.items():
+        bare = name.casefold()
+        for prefix in _TAG_PREFIXES:
+            bare = bare.removeprefix(prefix)
+        if value or bare not in found:
+            found[bare] = value or ""
+    return found
+
+
+def uncovered(use: Use) -> Decimal | None:
+    """Amortised cost without what a commitment paid; None where it is not known."""
+    return None if use.cost is None else use.cost - use.covered_cost
+
+
+def amount_text(value: Decimal, places: int = 4) -> str:
+    """A number for a sentence: no exponent, no trailing zeros."""
+    text = format(value.quantize(Decimal(1).scaleb(-places)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def settled(
+    world: World, rule: Rule, uses: Iterable[Use], saving: Decimal | None, **given: object
+) -> Outcome:
+    """The outcome for one resource: a candidate, or kept because it is gone, covered or has a tag.
+
+    `uses`: all that would end with it, the first names it. `saving`: of the judged days; None: all that no
+    commitment covers.
+    """
+    all_of = list(uses)
+    first = all_of[0]
+    if any(use.cost is None for use in all_of):
+        return Unjudged(rule.id, "no-cost", {"resource": first.key.resource}, first.key)
+    cost = sum((world.monthly(use, use.cost or ZERO) for use in all_of), ZERO)
+    free = sum((world.monthly(use, uncovered(use) or ZERO) for use in all_of), ZERO)
+    amount = free if saving is None else world.monthly(first, saving)
+    params = world.params(rule, first.key)
+    facts = dict(given.pop("facts", {}) or {})  # type: ignore[call-overload]
+    if world.gone(first):
+        facts |= {"last": first.last.isoformat(), "cost": amount_text(first.cost or ZERO)}
+        return Kept(rule.id, first.key, first.currency, cost, "gone", facts)
+    if rule.doing in ("delete", "stop") and world.keeps(params, first.key):
+        return Kept(rule.id, first.key, first.currency, cost, "keep-tag", facts)
+    if amount <= 0:
+        code = "covered" if any(use.covered_cost or use.covered for use in all_of) else "nothing"
+        return Kept(rule.id, first.key, first.currency, cost, code, facts)
+    notes: tuple[str, ...] = tuple(given.pop("notes", ()))  # type: ignore[arg-type]
+    if any(use.covered > 0 for use in all_of):
+        notes = (*notes, "partly-covered")
+    return Candidate(
+        rule.id, first.key, tuple(use.kind for use in all_of), first.currency, cost, amount,
+        facts=facts, notes=notes, uncovered=free, **given,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def quantile(sorted_values: Sequence[Decimal], share: Decimal) -> Decimal:
+    """Linear between the two nearest.
+
+    >>> quantile([Decimal(1), Decimal(3)], Decimal("0.5"))
+    Decimal('2.0')
+    """
+    place = share * (len(sorted_values) - 1)
+    low = int(place)
+    high = min(low + 1, len(sorted_values) - 1)
+    return sorted_values[low] + (sorted_values[high] - sorted_values[low]) * (place - low)
+
+
+def interval(candidate: Candidate, days: Sequence[Decimal]) -> tuple[Decimal, Decimal]:
+    """(low, high) of the saving: what the rule says, else by how the resource's days differ.
+
+    The 5th and 95th percentile of its whole days against their mean; the first and the last day are cut
+    off and left out where there are others. Of fewer than four days nothing is known: from 0 to what they
+    show.
+    """
+    saving = candidate.saving
+    low, high = candidate.low, candidate.high
+    whole = sorted(days[1:-1] if len(days) > 3 else days)
+    mean = sum(whole, ZERO) / len(whole) if whole else ZERO
+    if low is None:
+        share = quantile(whole, Decimal("0.05")) / mean if len(whole) > 1 and mean > 0 else ZERO
+        low = saving * min(share, Decimal(1)) * Decimal(repr(candidate.confidence))
+    if high is None:
+        share = quantile(whole, Decimal("0.95")) / mean if len(whole) > 1 and mean > 0 else Decimal(1)
+        high = saving * max(share, Decimal(1))
+    return min(low, saving), max(high, saving)
