@@ -28,6 +28,7 @@ from apps.api.views import (
     focus,
     ingest,
     members,
+    price_file,
     prices,
     purchases,
     recommendations,
@@ -35,6 +36,8 @@ from apps.api.views import (
     spend,
     storage,
     storage_files,
+    storage_prices,
+    waste,
     workloads,
 )
 
@@ -91,6 +94,7 @@ advice_urls = [
 cost_check_urls = [
     path("cost-checks", cost_checks.CostChecks.as_view(), name="cost-checks"),
     path("cost-checks/<id:check_id>", cost_checks.OneCostCheck.as_view(), name="cost-check"),
+    path("price-file", price_file.PriceFile.as_view(), name="price-file"),
     path("check-policies", check_policies.CheckPolicies.as_view(), name="check-policies"),
     path("check-policies/<id:policy_id>", check_policies.OneCheckPolicy.as_view(), name="check-policy"),
 ]
@@ -176,6 +180,12 @@ commitments_urls = [
     path("commitments/demand", commitments.Demand.as_view(), name="commitment-demand"),
     path("commitments/import", commitments.ImportCommitments.as_view(), name="commitments-import"),
 ]
+waste_urls = [
+    path("waste", waste.WasteAdvice.as_view(), name="waste"),
+    path("waste/rules", waste.WasteRules.as_view(), name="waste-rules"),
+    path("waste/settings", waste.WasteSettings.as_view(), name="waste-settings"),
+    path("waste/settings/<id:setting_id>", waste.OneWasteSetting.as_view(), name="waste-setting"),
+]
 storage_urls = [
     path("storage/advice", storage.StorageAdvice.as_view(), name="storage-advice"),
     path("storage/checkpoints", storage.CheckpointCost.as_view(), name="storage-checkpoints"),
@@ -189,6 +199,10 @@ storage_urls = [
     path("storage/changes/<id:change_id>/revert", storage.RevertChange.as_view(), name="change-revert"),
     path("storage/buckets", storage_files.StorageBuckets.as_view(), name="storage-buckets"),
     path("storage/imports", storage_files.LoadStorage.as_view(), name="storage-imports"),
+    path("storage/prices", storage_prices.StoragePrices.as_view(), name="storage-prices"),
+    path("storage/prices/place", storage_prices.PlacePrices.as_view(), name="storage-prices-place"),
+    path("storage/prices/import", storage_prices.ImportStoragePrices.as_view(), name="storage-prices-import"),
+    path("storage/prices/<id:price_id>", storage_prices.OneStoragePrice.as_view(), name="storage-price"),
     path("storage/accounts", storage.StorageAccounts.as_view(), name="storage-accounts"),
 ]
 purchases_urls = [
@@ -222,6 +236,7 @@ urlpatterns: list[URLPattern] = [
     *deals_urls,
     *purchases_urls,
     *storage_urls,
+    *waste_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^[\s\S]*$", csrf_exempt(login_not_required(missing)), name="missing"),

@@ -23,10 +23,17 @@ SPEND_TABS: tuple[Tab, ...] = (
     Tab("spend-tags", _("Tags")),
 )
 
+WASTE_TABS: tuple[Tab, ...] = (
+    Tab("waste", _("Findings")),
+    Tab("waste-clusters", _("Kubernetes")),
+    Tab("waste-rules", _("Rules")),
+)
+
 STORAGE_TABS: tuple[Tab, ...] = (
     Tab("storage", _("Where bytes lie")),
     Tab("storage-checkpoints", _("Checkpoints")),
     Tab("storage-changes", _("Rule changes")),
+    Tab("storage-prices", _("Prices")),
 )
 
 DEALS_TABS: tuple[Tab, ...] = (

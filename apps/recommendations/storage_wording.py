@@ -83,7 +83,7 @@ _REASONS: dict[str, Callable[[], str]] = {
     ),
     "other prefixes": lambda: _("These are many small prefixes together: no rule can name them."),
     "root": lambda: _("A rule without a prefix would meet every other prefix of the bucket too."),
-    "no prices": lambda: _("No storage prices are known for %(place)s."),
+    "no prices": lambda: _("No storage prices are known for %(place)s: enter them under Storage, Prices."),
     "no sizes": lambda: _("The listing tells no sizes of single objects."),
     "class": lambda: _("No price is known for the class %(place)s."),
 }

@@ -48,20 +48,52 @@ class StorageClass:
     source: str = "given"
 
 
+# Columns of the table that are prices, with the item that an organisation's own table calls them by.
+PRICE_COLUMNS = (
+    "per_gib_month",
+    "put_per_1000",
+    "get_per_1000",
+    "transition_in_per_1000",
+    "retrieval_per_gib",
+    "monitoring_per_1000",
+)
+ALWAYS = frozenset(PRICE_COLUMNS[:3])
+UNKNOWN, EVERYWHERE = "?", "*"
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """A row of the table. `needed`: the prices that the class asks for; `known`: the table has them all."""
+
+    provider: str
+    region: str
+    storage_class: StorageClass
+    needed: frozenset[str]
+    known: bool
+
+
 @cache
-def _rows() -> tuple[tuple[str, str, StorageClass], ...]:
+def class_rows() -> tuple[ClassRow, ...]:
+    """The whole table, oldest rows first."""
     with _TABLE.open(newline="", encoding="utf-8") as handle:
         lines = csv.DictReader(line for line in handle if not line.startswith("#"))
-        return tuple((row["provider"], row["region"], _class(row)) for row in lines)
+        rows = [_row(line) for line in lines]
+    return tuple(sorted(rows, key=lambda row: row.storage_class.valid_from))
+
+
+def _row(line: dict[str, str]) -> ClassRow:
+    known = UNKNOWN not in line.values()
+    asked = (name for name in PRICE_COLUMNS if line[name] == UNKNOWN or Decimal(line[name] or 0) > 0)
+    return ClassRow(line["provider"], line["region"], _class(line), ALWAYS | frozenset(asked), known)
 
 
 def _class(row: dict[str, str]) -> StorageClass:
     def number(name: str) -> Decimal:
-        return Decimal(row[name] or 0)
+        return Decimal(0 if row[name] in ("", UNKNOWN) else row[name])
 
     return StorageClass(
         name=row["class"],
-        per_gib_month=Decimal(row["per_gib_month"]),
+        per_gib_month=number("per_gib_month"),
         min_billable_kib=number("min_billable_kib"),
         own_overhead_kib=number("own_overhead_kib"),
         standard_overhead_kib=number("standard_overhead_kib"),
@@ -80,12 +112,16 @@ def _class(row: dict[str, str]) -> StorageClass:
 
 
 def storage_classes(provider: str, region: str, on: date) -> dict[str, StorageClass]:
-    """The classes that exist on a day, by name; {} where the provider and region are not in the table."""
-    found: dict[str, StorageClass] = {}
-    for row_provider, row_region, storage_class in sorted(_rows(), key=lambda row: row[2].valid_from):
-        if (row_provider, row_region) == (provider, region) and storage_class.valid_from <= on:
-            found[storage_class.name] = storage_class
-    return found
+    """The classes that exist on a day and whose prices the table has, by name; {} where it has none of the
+    provider and region.
+    """
+    return {
+        row.storage_class.name: row.storage_class
+        for row in class_rows()
+        if (row.provider, row.region) == (provider, region)
+        and row.storage_class.valid_from <= on
+        and row.known
+    }
 
 
 @dataclass(frozen=True)
@@ -97,6 +133,7 @@ class Tier:
     per_gib_month: Decimal
 
 
+@cache
 def _lines(file: str) -> list[dict[str, str]]:
     with (_TABLE.parent / file).open(newline="", encoding="utf-8") as handle:
         return list(csv.DictReader(line for line in handle if not line.startswith("#")))
@@ -111,12 +148,26 @@ def tiers(
     """
     found = [
         Tier(row["tier"], int(row["after_idle_days"]), Decimal(row["per_gib_month"]))
-        for row in _lines("storage_tiers.csv")
-        if (row["provider"], row["region"], row["class"]) == (provider, region, storage_class)
-        and date.fromisoformat(row["valid_from"]) <= on
-        and (opt_in or row["opt_in"] == "0")
+        for row in _tier_rows(provider, storage_class, on)
+        if row["region"] == region and (opt_in or row["opt_in"] == "0")
     ]
     return tuple(sorted(found, key=lambda tier: tier.after_idle_days))
+
+
+def automatic_tiers(provider: str, storage_class: str, on: date) -> tuple[tuple[str, int], ...]:
+    """(tier, days without a read) of a class in every region, hottest first."""
+    rows = [row for row in _tier_rows(provider, storage_class, on) if row["opt_in"] == "0"]
+    found = {row["tier"]: int(row["after_idle_days"]) for row in rows}
+    return tuple(sorted(found.items(), key=lambda one: one[1]))
+
+
+def _tier_rows(provider: str, storage_class: str, on: date) -> list[dict[str, str]]:
+    return [
+        row
+        for row in _lines("storage_tiers.csv")
+        if (row["provider"], row["class"]) == (provider, storage_class)
+        and date.fromisoformat(row["valid_from"]) <= on
+    ]
 
 
 def lifecycle_moves(provider: str) -> frozenset[tuple[str, str]]:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
 
-from finops.frames.storage_classes import (
-    STANDARD,
-    StorageClass,
-    Tier,
-    lifecycle_moves,
-    storage_classes,
-    tiers,
-)
+from finops.frames.storage_classes import STANDARD, StorageClass, Tier, lifecycle_moves
+from finops.frames.storage_prices import StoragePrice, priced_classes
 
 _LIMITS = Path(__file__).parent / "data" / "storage_lifecycle.csv"
 
@@ -25,7 +19,8 @@ _LIMITS = Path(__file__).parent / "data" / "storage_lifecycle.csv"
 class StorageTerms:
     """`tiers`: the automatic tiers of a class, by class. `moves`: (from, to) pairs of lifecycle rules.
     `least_days`: days after the writing before which a rule may not move into the class. `single_zone`:
-    classes whose bytes lie in one zone.
+    classes whose bytes lie in one zone. `missing`: classes that are left out, with the items that have no
+    price.
     """
 
     provider: str
@@ -36,6 +31,7 @@ class StorageTerms:
     moves: frozenset[tuple[str, str]]
     least_days: Mapping[str, int]
     single_zone: frozenset[str]
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def standard(self) -> StorageClass:
@@ -48,9 +44,14 @@ class StorageTerms:
         return self.standard.currency
 
 
-def storage_terms(provider: str, region: str, on: date) -> StorageTerms | None:
-    """The terms of a day; None where the tables do not know the provider and region."""
-    classes = storage_classes(provider, region, on)
+def storage_terms(
+    provider: str, region: str, on: date, prices: Iterable[StoragePrice] = ()
+) -> StorageTerms | None:
+    """The terms of a day; None where neither the tables nor `prices` know what the standard class costs in
+    the region.
+    """
+    found = priced_classes(provider, region, on, prices)
+    classes = found.classes
     if not _standard(classes):
         return None
     limits = [
@@ -63,10 +64,11 @@ def storage_terms(provider: str, region: str, on: date) -> StorageTerms | None:
         region=region,
         on=on,
         classes=classes,
-        tiers={name: found for name in classes if (found := tiers(provider, region, name, on))},
-        moves=lifecycle_moves(provider),
+        tiers=found.tiers,
+        moves=frozenset(pair for pair in lifecycle_moves(provider) if classes.keys() >= set(pair)),
         least_days={row["class"]: int(row["least_days"]) for row in limits},
         single_zone=frozenset(row["class"] for row in limits if row["single_zone"] == "1"),
+        missing=found.missing,
     )
 
 

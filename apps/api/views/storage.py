@@ -116,7 +116,7 @@ class CheckpointCost(ApiView):
         given = dict(self.query)
         at = given.pop("at", None) or timezone.now().replace(microsecond=0)
         try:
-            answer = checkpoint_cost(at=at, **given)
+            answer = checkpoint_cost(at=at, organisation=self.organisation, **given)
         except WorkloadError as error:
             raise _refused(error) from error
         return self.answer(answer)

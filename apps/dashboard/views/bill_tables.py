@@ -57,7 +57,7 @@ def actor_of(request: HttpRequest) -> Actor:
     return Actor.of_user(asked(request).user)
 
 
-def _csv(columns: Any, rows: Any, name: str) -> HttpResponse:
+def csv_answer(columns: Any, rows: Any, name: str) -> HttpResponse:
     response = StreamingHttpResponse(csv_lines(columns, rows), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response  # type: ignore[return-value]
@@ -79,7 +79,7 @@ def _context(request: HttpRequest, tab: str, action: Action, rows: Any, **more: 
     }
 
 
-def _taken(request: HttpRequest, load: Callable[..., Any]) -> tuple[Any, list[Mistake]]:
+def taken(request: HttpRequest, load: Callable[..., Any]) -> tuple[Any, list[Mistake]]:
     """(counts of a file that was taken, mistakes of one that was not)."""
     given = request.FILES.get("file")
     if given is None or given.size is None or given.size > MAX_BYTES:
@@ -98,7 +98,7 @@ def _taken(request: HttpRequest, load: Callable[..., Any]) -> tuple[Any, list[Mi
     return counts, []
 
 
-def _counts(counts: Any) -> str:
+def counts_said(counts: Any) -> str:
     words = {
         "stored": _("stored"), "new": _("new"), "renamed": _("renamed"), "changed": _("corrected"),
         "duplicates": _("already there"), "same": _("already there"), "kept": _("kept from a file"),
@@ -117,7 +117,7 @@ def _names(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse
     rows = account_names_of(organisation_of(request)).order_by("account__provider", "account__account_id")
     if request.GET.get("format") == "csv":
         lines = ({"provider": r.account.provider, "id": r.account.account_id, "name": r.name} for r in rows)
-        return _csv(ACCOUNT_COLUMNS, lines, "account-names.csv")
+        return csv_answer(ACCOUNT_COLUMNS, lines, "account-names.csv")
     count = rows.count()
     heading = (
         ngettext("[[%(n)s]] account has a name.", "[[%(n)s]] accounts have names.", count)
@@ -136,10 +136,10 @@ def _names(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse
 @access(Action.CONNECT_BILLS)
 def account_names_load(request: HttpRequest) -> HttpResponse:
     """Names from a CSV."""
-    counts, mistakes = _taken(request, account_names_import)
+    counts, mistakes = taken(request, account_names_import)
     if mistakes:
         return _names(request, 422, mistakes=mistakes)
-    messages.success(request, _counts(counts))
+    messages.success(request, counts_said(counts))
     return redirect("dashboard:account-names")
 
 
@@ -153,7 +153,7 @@ def account_names_ask(request: HttpRequest, feed_id: int) -> HttpResponse:
         counts = names_from_feed(feed=feed, organisation=organisation_of(request), actor=actor_of(request))
     except ProviderError as error:
         return _names(request, 502, problem=str(error))
-    messages.success(request, _counts(counts))
+    messages.success(request, counts_said(counts))
     return redirect("dashboard:account-names")
 
 
@@ -166,7 +166,7 @@ def rates_page(request: HttpRequest) -> HttpResponse:
 def _rates(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
     rows = rates_of(organisation_of(request))
     if request.GET.get("format") == "csv":
-        return _csv(RATE_COLUMNS, rate_lines(rows), "negotiated-rates.csv")
+        return csv_answer(RATE_COLUMNS, rate_lines(rows), "negotiated-rates.csv")
     today = timezone.now().date()
     holding = sum(rate_of(row).holds_on(today) for row in rows)
     heading = (
@@ -221,10 +221,10 @@ def rate_change(request: HttpRequest, rate_id: int) -> HttpResponse:
 @access(Action.MANAGE_BUDGETS)
 def rates_load(request: HttpRequest) -> HttpResponse:
     """Rows from a CSV."""
-    counts, mistakes = _taken(request, rates_import)
+    counts, mistakes = taken(request, rates_import)
     if mistakes:
         return _rates(request, 422, mistakes=mistakes)
-    messages.success(request, _counts(counts))
+    messages.success(request, counts_said(counts))
     return redirect("dashboard:negotiated-rates")
 
 
@@ -237,7 +237,7 @@ def exchange_page(request: HttpRequest) -> HttpResponse:
 def _exchange(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
     rows = exchange_rates_of(organisation_of(request))
     if request.GET.get("format") == "csv":
-        return _csv(EXCHANGE_COLUMNS, exchange_lines(rows), "exchange-rates.csv")
+        return csv_answer(EXCHANGE_COLUMNS, exchange_lines(rows), "exchange-rates.csv")
     count = rows.count()
     newest = rows.order_by("-on").first()
     heading = (
@@ -286,8 +286,8 @@ def exchange_drop(request: HttpRequest, rate_id: int) -> HttpResponse:
 @access(Action.CONNECT_BILLS)
 def exchange_load(request: HttpRequest) -> HttpResponse:
     """Rates from a CSV."""
-    counts, mistakes = _taken(request, exchange_rates_import)
+    counts, mistakes = taken(request, exchange_rates_import)
     if mistakes:
         return _exchange(request, 422, mistakes=mistakes)
-    messages.success(request, _counts(counts))
+    messages.success(request, counts_said(counts))
     return redirect("dashboard:exchange-rates")

@@ -244,7 +244,11 @@ def checkpoints_page(request: HttpRequest) -> HttpResponse:
     document, status = None, 200
     if form.is_valid():
         try:
-            document = checkpoint_cost(at=datetime.now(UTC).replace(microsecond=0), **form.cleaned_data)
+            document = checkpoint_cost(
+                at=datetime.now(UTC).replace(microsecond=0),
+                organisation=organisation_of(request),
+                **form.cleaned_data,
+            )
         except WorkloadError as error:
             form.add_error(error.field if error.field in form.fields else None, error.message)
     if document is None:

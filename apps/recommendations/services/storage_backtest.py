@@ -12,12 +12,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.recommendations.services.document import Document, evidence, rounded
+from apps.storage.selectors.prices import terms_of
 from finops.engine.storage.backtest import backtest
 from finops.engine.storage.bill import StorageError
 from finops.engine.storage.rates import Rates, rates
 from finops.engine.storage.reads import reads_from_days
 from finops.engine.workload import WorkloadError
-from finops.frames.storage_classes import INTELLIGENT, lifecycle_moves, storage_classes, tiers
+from finops.frames.storage_classes import INTELLIGENT
 from finops.providers.files.object_reads import read_days
 
 # Sources of reads tell no sizes: small, middle and large objects, each a third of the bytes.
@@ -77,9 +78,11 @@ def backtest_storage(
 
 
 def _rates(provider: str, region: str, on: date, size: int) -> Rates:
-    classes = storage_classes(provider, region, on)
-    if not classes:
+    terms = terms_of(provider, region, on, organisation=None)
+    if terms is None:
         raise WorkloadError(
-            "region", _("No storage prices for %(place)s.") % {"place": f"{provider} {region}"}
+            "region",
+            _("No storage prices are known for %(place)s: enter them under Storage, Prices.")
+            % {"place": f"{provider} {region}"},
         )
-    return rates(classes, tiers(provider, region, INTELLIGENT, on), lifecycle_moves(provider), size)
+    return rates(terms.classes, terms.tiers.get(INTELLIGENT, ()), terms.moves, size)

@@ -34,8 +34,8 @@ from apps.recommendations.services.decisions import recommendation_accept
 from apps.recommendations.services.stated import only_from, reason_of, state_move
 from apps.recommendations.storage_wording import problem_words
 from apps.storage.selectors import bucket_of
+from apps.storage.selectors.prices import terms_of
 from finops.engine.storage.lifecycle import Plan, Rule, canonical, deletes_of, difference, planned
-from finops.frames.storage_terms import storage_terms
 from finops.providers.aws.lifecycle import DEFAULT_SMALLEST, SMALLEST, BucketRules, Configuration, open_bucket
 from finops.providers.aws.session import Access
 from finops.providers.base import ProviderError
@@ -82,9 +82,14 @@ def plan_for(
     *, account: StorageAccount, bucket: str, region: str, rules: Sequence[Rule], now: datetime
 ) -> tuple[Plan, Configuration]:
     """What the rules would change, against what is there now. Raises ValidationError by field."""
-    terms = storage_terms("aws", region, now.date())
+    terms = terms_of("aws", region, now.date(), organisation=account.organisation)
     if terms is None:
-        raise ValidationError({"bucket": _("No storage prices for %(place)s.") % {"place": f"aws {region}"}})
+        raise ValidationError(
+            {
+                "bucket": _("No storage prices are known for %(place)s: enter them under Storage, Prices.")
+                % {"place": f"aws {region}"}
+            }
+        )
     if not rules or len(rules) > MAX_RULES:
         raise ValidationError({"rules": _("Between 1 and %(most)d rules.") % {"most": MAX_RULES}})
     before = configuration_now(account, bucket=bucket, region=region)

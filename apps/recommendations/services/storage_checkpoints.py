@@ -6,15 +6,17 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from apps.accounts.models import Organisation
 from apps.recommendations.services.document import Document, check_moment, decimal_text, evidence, rounded
 from apps.recommendations.storage_wording import class_name
 from apps.recommendations.wording import percent
+from apps.storage.selectors.prices import terms_of
 from finops.engine.storage.bill import StorageError
 from finops.engine.storage.checkpoints import Claim, Kept, Run, by_class, claim, keep_plans
 from finops.engine.storage.rates import MONTH_DAYS
 from finops.engine.workload import WorkloadError
 from finops.frames.storage_classes import INTELLIGENT
-from finops.frames.storage_terms import StorageTerms, storage_terms
+from finops.frames.storage_terms import StorageTerms
 
 CLAIMED_PCT = 68.0
 
@@ -32,6 +34,7 @@ def checkpoint_cost(
     claimed_pct: float = CLAIMED_PCT,
     provider: str = "aws",
     region: str = "us-east-1",
+    organisation: Organisation | None = None,
 ) -> Document:
     """What one checkpoint kept for `keep_months` costs by class, whether Intelligent-Tiering saves the
     claimed part of it, and what a run's checkpoints cost by what is kept. Raises WorkloadError by field.
@@ -39,10 +42,18 @@ def checkpoint_cost(
     `reads_a_month`: whole reads of a kept checkpoint; `claimed_pct` against Standard.
     """
     check_moment(at)
-    terms = storage_terms(provider, region, at.date())
+    terms = terms_of(provider, region, at.date(), organisation=organisation)
     if terms is None:
         raise WorkloadError(
-            "region", _("No storage prices for %(place)s.") % {"place": f"{provider} {region}"}
+            "region",
+            _("No storage prices are known for %(place)s: enter them under Storage, Prices.")
+            % {"place": f"{provider} {region}"},
+        )
+    if INTELLIGENT not in terms.classes:
+        raise WorkloadError(
+            "region",
+            _("Intelligent-Tiering has no price for %(place)s: enter it under Storage, Prices.")
+            % {"place": f"{provider} {region}"},
         )
     if not 0 < claimed_pct < 100:
         raise WorkloadError("claimed_pct", _("Between 0 and 100."))

@@ -13,6 +13,7 @@ from apps.ingest.selectors import current_snapshots
 from apps.recommendations.models import StorageMark
 from apps.storage.models import Bucket
 from apps.storage.selectors import buckets_visible, coverage_of, histogram_of, reads_of
+from apps.storage.selectors.prices import terms_of
 from finops.engine.storage.advise import Advised, advise
 from finops.engine.storage.bill import StorageError
 from finops.engine.storage.candidates import Wishes
@@ -28,7 +29,7 @@ from finops.frames.storage import (
     ReadsHistory,
     StorageCell,
 )
-from finops.frames.storage_terms import StorageTerms, storage_terms
+from finops.frames.storage_terms import StorageTerms
 
 Marks = Mapping[tuple[str, str], StorageMark]
 
@@ -108,7 +109,7 @@ def look(bucket: Bucket, *, organisation: Organisation | None, at: datetime) -> 
     coverage = coverage_of(bucket.name, organisation, at)
     cells = [cell for cell in histogram_of(bucket.name, organisation, at) if cell.provider == bucket.provider]
     history = reads_of(bucket.name, organisation, at)
-    terms = storage_terms(bucket.provider, bucket.region, at.date())
+    terms = terms_of(bucket.provider, bucket.region, at.date(), organisation=organisation)
     marks = _marks(bucket, organisation)
     units = tuple(_unit(bucket, where, groups, history, terms, marks) for where, groups in _groups(cells))
     if coverage is not None and coverage.blocked:

@@ -1,7 +1,8 @@
-"""Buckets, what was listed in them and how they were read."""
+"""Buckets, what was listed in them, how they were read, and what storage costs the organisation."""
 
 from apps.storage.models.files import TakenFile
 from apps.storage.models.listings import Bucket, Listing, ListingCell, ListingState, ReportedPart
+from apps.storage.models.prices import StoragePriceRow
 from apps.storage.models.reads import ReadDay, ReadSpan
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "ReadDay",
     "ReadSpan",
     "ReportedPart",
+    "StoragePriceRow",
     "TakenFile",
 ]

@@ -8,6 +8,8 @@ from decimal import Decimal
 import pytest
 
 from finops.frames.storage_classes import INTELLIGENT, lifecycle_moves, retrievals, storage_classes, tiers
+from finops.frames.storage_prices import class_names
+from finops.frames.storage_terms import storage_terms
 
 ON = date(2026, 11, 30)
 D = Decimal
@@ -51,9 +53,12 @@ def test_oss_has_its_own_spelling_sizes_days_and_currency() -> None:
 
 @pytest.mark.parametrize(("provider", "region"), [("aws", "us-east-1"), ("alibaba", "cn-hangzhou")])
 def test_moves_are_between_classes_that_there_are(provider: str, region: str) -> None:
-    found = storage_classes(provider, region, ON)
-    assert lifecycle_moves(provider)
-    for start, to in lifecycle_moves(provider):
+    terms = storage_terms(provider, region, ON)
+    assert terms is not None
+    found = terms.classes
+    assert terms.moves
+    assert {name for pair in lifecycle_moves(provider) for name in pair} <= set(class_names(provider, ON))
+    for start, to in terms.moves:
         assert start in found
         assert found[to].transition_in_per_1000 > 0
         # Objects begin in the frequent tier, whatever class they come from.
