@@ -118,6 +118,8 @@ TABLES: dict[str, TableSpec] = {
             partition_by=("x_report", "x_month"),
             order_by=("x_day", "service_name", "x_usage_type", "resource_id", "x_file", "x_row"),
             row_group_rows=LINE_ROW_GROUP_ROWS,
+            # A tenth of the time to write, a twentieth more on disk.
+            zstd_level=1,
         ),
         TableSpec(
             name=BILL_DAILY,

@@ -8,12 +8,10 @@ second time to say what is wrong where.
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,23 +24,20 @@ from apps.billing.models import BillReport, Delivery
 from apps.ingest.bills.gather import Bundle
 from apps.ingest.bills.kinds import recognise
 from apps.ingest.bills.staged import BillRefusedError, Identity, Part, Staged, discard
+from apps.ingest.bills.writing import IDENTITY, Job, Opened, Writer, Written, as_tuple
 from finops.frames.spot import Rejection
 from finops.lake import BILL_LINES, Lake
 from finops.lake.sql import name, quote
-from finops.lake.tables import TABLES
 from finops.providers.bills import (
     BillKind,
     Given,
-    Lines,
     Severity,
     UnclearError,
     currency_checked,
     faults_sql,
-    lines_sql,
 )
 from finops.providers.files import UnreadableError
 from finops.providers.files.bill_files import BillFile, open_bill_file, reading_error
-from finops.providers.files.gzip_sums import altered
 
 # As many faults of a file as anybody reads; the counts are of all of them.
 FAULTS_KEPT = 10_000
@@ -52,12 +47,6 @@ _HASH_CHUNK = 1 << 20
 # Files of which it is worth to look at some rows first, and those rows.
 SAMPLE_FROM_BYTES = 4 << 20
 SAMPLE_ROWS = 8_192
-# SQL of the fields of an Identity.
-_IDENTITY = (
-    "x_provider, billing_account_id, "
-    "CAST(date_trunc('month', billing_period_start AT TIME ZONE 'UTC') AS DATE)"
-)
-_FIXED = ("x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day")
 
 
 @dataclass
@@ -77,7 +66,6 @@ class Stager:
     dates: str = ""
     keep_all: bool = True
     written: list[str] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def stage(self, bundle: Bundle, files: list[dict[str, Any]]) -> list[Staged]:
         """The deliveries of a bundle. Raises BillRefusedError; what was written is then gone."""
@@ -124,23 +112,21 @@ class Stager:
         ]
         if not reading:
             raise BillRefusedError("no rows: the billing period is not known")
-        threads = min(len(reading), self.lake.limits.threads)
-        with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as beside:
-            sums = beside.map(lambda file: (file[0], altered(file[1])), bundle.files)
-            written = list(pool.map(lambda r: self._write(*r), reading))
-            _undamaged(sums)
+        jobs = [
+            Job(one, (str(ids[0]), _month(identity)), _fixed(ids, identity, one.shown))
+            for one, identity, ids in reading
+        ]
+        written = Writer(self.lake, self.con, self.folder, self.written, self.tell).all(jobs)
         parts = []
-        for (one, identity, _ids), (lake_file, rows, stored, identities) in zip(
-            reading, written, strict=True
-        ):
-            part = self._judged(one, identity, lake_file, rows, stored)
-            if identities == {identity}:
+        for (one, identity, _ids), found in zip(reading, written, strict=True):
+            part = self._judged(one, identity, found)
+            if found.identities == {identity}:
                 parts.append(part)
             else:
-                parts += self._split(bundle, one, part, sorted(identities, key=str))
+                parts += self._split(bundle, one, part, sorted(found.identities, key=str))
         return parts
 
-    def _open(self, shown: str, path: Path) -> _Opened:
+    def _open(self, shown: str, path: Path) -> Opened:
         try:
             file = open_bill_file(path, self.folder)
             kind = recognise([header.name for header in file.headers], self.kind)
@@ -155,17 +141,18 @@ class Stager:
         if self.keep_all and "x_source_columns" not in lines.columns:
             lines.columns["x_source_columns"] = given.unheld(lines.columns)
         currency_checked(kind, given, lines)
-        return _Opened(shown, file, kind, given, lines)
+        return Opened(shown, file, kind, given, lines)
 
     def _told_by(self, shown: str, file: BillFile, kind: BillKind, aggregates: str) -> tuple[Any, ...]:
         """Aggregates over the raw rows of a file."""
         try:
             found = self.con.execute(f"SELECT {aggregates} FROM {file.relation(kind.null_word)}").fetchall()
         except duckdb.Error as error:
-            raise self._unreadable(shown, file, error) from error
+            told = reading_error(error, file)
+            raise error if told is None else BillRefusedError(f"{shown}: {told}") from error
         return tuple(found[0])
 
-    def _one_header(self, bundle: Bundle, opened: Sequence[_Opened]) -> None:
+    def _one_header(self, bundle: Bundle, opened: Sequence[Opened]) -> None:
         first = opened[0]
         for other in opened[1:]:
             if other.kind is not first.kind:
@@ -174,7 +161,7 @@ class Stager:
                     "one delivery is of one kind"
                 )
 
-    def _sample(self, one: _Opened) -> None:
+    def _sample(self, one: Opened) -> None:
         """Tell the maps of a large file which of their cells are filled together in its first rows."""
         forms = one.given.forms()
         if not forms or one.file.path.stat().st_size < SAMPLE_FROM_BYTES:
@@ -189,7 +176,7 @@ class Stager:
             one.given.expect(alias, [form for form, _ in found.most_common()])
             at += len(some)
 
-    def _peek(self, one: _Opened) -> Identity | None:
+    def _peek(self, one: Opened) -> Identity | None:
         """Whose bill the file begins with; None for a file without rows."""
         sql = one.sql(
             {"x_report": "''", "x_month": "''", "x_delivery": "0", "x_file": "''"},
@@ -198,50 +185,29 @@ class Stager:
         found = self._ask(
             self.con,
             one,
-            f"SELECT count(*), arg_min(ROW({_IDENTITY}), x_row) "
+            f"SELECT count(*), arg_min(ROW({IDENTITY}), x_row) "
             f"FILTER (billing_account_id IS NOT NULL AND billing_period_start IS NOT NULL) FROM ({sql})",
         )[0]
         if not found[0]:
             return None
         if found[1] is None:
             raise self._faulty(one, "no row names a payer and a billing period")
-        return Identity(*_tuple(found[1]))
+        return Identity(*as_tuple(found[1]))
 
-    def _write(
-        self, one: _Opened, identity: Identity, ids: tuple[int, int]
-    ) -> tuple[str, int, int, set[Identity]]:
-        """(file of the lake, rows, rows without a fault, identities found)."""
-        sql = one.sql(_fixed(ids, identity, one.shown), one.relation)
-        cursor = self.con.cursor()
-        try:
-            [path] = self.lake.write_parts(cursor, BILL_LINES, {(str(ids[0]), _month(identity)): sql})
-            with self._lock:
-                self.written.append(path)
-            rows, stored, found = cursor.execute(
-                f"SELECT count(*), count(x_row), list(DISTINCT ROW({_IDENTITY})) "
-                f"FILTER (x_row IS NOT NULL) FROM read_parquet({quote(path)})"
-            ).fetchall()[0]
-        except duckdb.Error as error:
-            raise self._unreadable(one.shown, one.file, error) from error
-        finally:
-            cursor.close()
-        self.tell(rows)
-        return path, rows, stored, {Identity(*_tuple(f)) for f in found or ()}
-
-    def _judged(self, one: _Opened, identity: Identity, lake_file: str, rows: int, stored: int) -> Part:
+    def _judged(self, one: Opened, identity: Identity, found: Written) -> Part:
         """The part with its rejected rows taken out. Raises BillRefusedError for a fault that refuses."""
         part = Part(
             identity=identity,
             kind=one.kind.name,
             file=one.shown,
-            lake_file=lake_file,
-            rows=rows,
-            rejected=rows - stored,
+            lake_files=found.paths,
+            rows=found.rows,
+            rejected=found.rows - found.stored,
             columns=[header.name for header in one.file.headers],
             tag_keys=one.lines.tag_keys,
             notes=[{"code": "kind", "text": note} for note in one.lines.notes],
         )
-        if rows == stored:
+        if not part.rejected:
             return part
         part.rejections = self._faults(one)
         refusing = [r for r in part.rejections if r.reason.startswith(f"{Severity.REFUSE}:")]
@@ -251,28 +217,28 @@ class Stager:
             raise BillRefusedError(
                 f"{told[0].file}, row {told[0].row}, {told[0].field}: {told[0].reason}", told
             )
-        if not stored:
+        if not found.stored:
             raise BillRefusedError(f"{one.shown}: every row is rejected", part.rejections)
-        part.rejected_of = self._rejected_of(lake_file)
-        part.lake_file = self._copy(lake_file, "WHERE x_row IS NOT NULL", {})
+        part.rejected_of = self._rejected_of(found.paths)
+        part.lake_files = [self._copy(found.paths, "WHERE x_row IS NOT NULL", {})]
         return part
 
-    def _rejected_of(self, lake_file: str) -> dict[Identity, int]:
+    def _rejected_of(self, lake_files: Sequence[str]) -> dict[Identity, int]:
         """Rejected rows by whose bill of which month they are, as far as they say."""
         rows = self.con.execute(
-            f"SELECT ROW({_IDENTITY}), count(*) FROM read_parquet({quote(lake_file)}) WHERE x_row IS NULL "
+            f"SELECT ROW({IDENTITY}), count(*) FROM {_read(lake_files)} WHERE x_row IS NULL "
             "AND billing_account_id IS NOT NULL AND billing_period_start IS NOT NULL GROUP BY 1"
         ).fetchall()
-        return {Identity(*_tuple(found)): count for found, count in rows}
+        return {Identity(*as_tuple(found)): count for found, count in rows}
 
-    def _faulty(self, one: _Opened, otherwise: str) -> BillRefusedError:
+    def _faulty(self, one: Opened, otherwise: str) -> BillRefusedError:
         faults = [_told(r) for r in self._faults(one)]
         if not faults:
             return BillRefusedError(f"{one.shown}: {otherwise}")
         first = faults[0]
         return BillRefusedError(f"{first.file}, row {first.row}, {first.field}: {first.reason}", faults)
 
-    def _faults(self, one: _Opened) -> list[Rejection]:
+    def _faults(self, one: Opened) -> list[Rejection]:
         """Refusing ones first; their reasons begin with the severity."""
         sql = faults_sql(one.given, one.relation)
         rows = self._ask(
@@ -280,7 +246,7 @@ class Stager:
         )
         return [Rejection(one.shown, row, field, f"{severity}:{why}") for row, field, severity, why in rows]
 
-    def _split(self, bundle: Bundle, one: _Opened, part: Part, found: list[Identity]) -> list[Part]:
+    def _split(self, bundle: Bundle, one: Opened, part: Part, found: list[Identity]) -> list[Part]:
         """A file of several payers or months: a part for each."""
         parts: list[Part] = []
         # Rows that do not say whose they are count for the first delivery of the file.
@@ -292,73 +258,44 @@ class Stager:
                 f"{quote(identity.payer)} AND date_trunc('month', billing_period_start AT TIME ZONE 'UTC') "
                 f"= DATE {quote(identity.period.isoformat())}"
             )
-            path = self._copy(part.lake_file, where, _fixed(ids, identity, one.shown), keep=True)
-            count = self.con.execute(f"SELECT count(*) FROM read_parquet({quote(path)})").fetchall()[0][0]
+            path = self._copy(part.lake_files, where, _fixed(ids, identity, one.shown), keep=True)
+            count = self.con.execute(f"SELECT count(*) FROM {_read([path])}").fetchall()[0][0]
             rejected = part.rejected_of.get(identity, 0) + (0 if parts else nobodys)
             parts.append(
                 Part(
-                    identity, part.kind, part.file, path, count + rejected, rejected, part.columns,
+                    identity, part.kind, part.file, [path], count + rejected, rejected, part.columns,
                     part.tag_keys, part.rejections if not parts else [], part.notes,
                 )
             )  # fmt: skip
-        self._drop(part.lake_file)
+        self._drop(part.lake_files)
         return parts
 
-    def _copy(self, lake_file: str, where: str, fixed: dict[str, str], *, keep: bool = False) -> str:
-        """A written file anew: only some rows, other fixed columns."""
+    def _copy(
+        self, lake_files: Sequence[str], where: str, fixed: dict[str, str], *, keep: bool = False
+    ) -> str:
+        """Written files as one anew: only some rows, other fixed columns."""
         replaced = ", ".join(f"{sql} AS {name(column)}" for column, sql in fixed.items())
         star = f"* REPLACE ({replaced})" if replaced else "*"
         parts = self.con.execute(
-            f"SELECT x_report, x_month FROM (SELECT {star} FROM read_parquet({quote(lake_file)})) LIMIT 1"
+            f"SELECT x_report, x_month FROM (SELECT {star} FROM {_read(lake_files)}) LIMIT 1"
         ).fetchall()[0]
         [path] = self.lake.write_parts(
-            self.con, BILL_LINES, {parts: f"SELECT {star} FROM read_parquet({quote(lake_file)}) {where}"}
+            self.con, BILL_LINES, {parts: f"SELECT {star} FROM {_read(lake_files)} {where}"}
         )
         self.written.append(path)
         if not keep:
-            self._drop(lake_file)
+            self._drop(lake_files)
         return path
 
-    def _drop(self, lake_file: str) -> None:
-        discard([lake_file])
-        self.written.remove(lake_file)
+    def _drop(self, lake_files: Sequence[str]) -> None:
+        discard(lake_files)
+        self.written[:] = [path for path in self.written if path not in lake_files]
 
-    def _ask(self, con: duckdb.DuckDBPyConnection, one: _Opened, sql: str) -> list[tuple[Any, ...]]:
+    def _ask(self, con: duckdb.DuckDBPyConnection, one: Opened, sql: str) -> list[tuple[Any, ...]]:
         try:
             return con.execute(sql).fetchall()
         except duckdb.Error as error:
-            raise self._unreadable(one.shown, one.file, error) from error
-
-    @staticmethod
-    def _unreadable(shown: str, file: BillFile, error: duckdb.Error) -> Exception:
-        told = reading_error(error, file)
-        if told is None:
-            return error
-        return BillRefusedError(f"{shown}: {told}", [Rejection(shown, None, "", str(told))])
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A file with its kind, its columns and the SQL of its lines."""
-
-    shown: str
-    file: BillFile
-    kind: BillKind
-    given: Given
-    lines: Lines
-
-    @property
-    def relation(self) -> str:
-        """SQL of the raw rows."""
-        return self.file.relation(self.kind.null_word)
-
-    def sql(self, fixed: dict[str, str], relation: str) -> str:
-        """The SELECT of all line columns, null for those that the kind does not give."""
-        given = {**self.lines.columns, **dict.fromkeys(_FIXED)}
-        missing = {column: "NULL" for column in TABLES[BILL_LINES].column_names if column not in given}
-        return lines_sql(
-            Lines({**missing, **self.lines.columns}, self.lines.tag_keys), self.given, relation, fixed
-        )
+            raise one.unreadable(error) from error
 
 
 def _months_as_listed(bundle: Bundle, parts: Sequence[Part]) -> None:
@@ -384,9 +321,8 @@ def _month(identity: Identity) -> str:
     return f"{identity.period:%Y-%m}"
 
 
-def _tuple(found: object) -> tuple[str, str, date]:
-    values = list(found.values()) if isinstance(found, dict) else list(found)  # type: ignore[call-overload]
-    return values[0], values[1], values[2]
+def _read(lake_files: Sequence[str]) -> str:
+    return f"read_parquet([{', '.join(map(quote, lake_files))}])"
 
 
 def _told(rejection: Rejection) -> Rejection:
@@ -394,13 +330,6 @@ def _told(rejection: Rejection) -> Rejection:
     return Rejection(
         rejection.file, rejection.row, rejection.field, rejection.reason.partition(":")[2] or "not usable"
     )
-
-
-def _undamaged(sums: Iterable[tuple[str, str]]) -> None:
-    """Raises BillRefusedError for the first (file, what is wrong with its packed content)."""
-    for shown, wrong in sums:
-        if wrong:
-            raise BillRefusedError(f"{shown}: {wrong}", [Rejection(shown, None, "", wrong)])
 
 
 def hashes_of(bundle: Bundle) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ class Part:
     identity: Identity
     kind: str
     file: str
-    lake_file: str
+    lake_files: list[str]
     rows: int
     rejected: int
     columns: list[str]
@@ -77,7 +77,7 @@ class Staged:
     @property
     def lake_files(self) -> list[str]:
         """Files of the lake that hold its lines."""
-        return [part.lake_file for part in self.parts]
+        return [file for part in self.parts for file in part.lake_files]
 
     def discard(self) -> None:
         """Remove all files of it."""

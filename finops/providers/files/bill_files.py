@@ -62,6 +62,14 @@ _BROKEN = (
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A file with whole records and no header; `before` records of its source stand in earlier pieces."""
+
+    path: Path
+    before: int
+
+
+@dataclass(frozen=True)
 class BillFile:
     """A file that can be read: `relation(null_word)` is SQL of its rows as (rn, r0, r1 …)."""
 
@@ -72,18 +80,21 @@ class BillFile:
     columns: tuple[tuple[str, str], ...] = ()
     compression: str = "none"
 
-    def relation(self, null_word: str = "") -> str:
+    def relation(self, null_word: str = "", piece: Piece | None = None) -> str:
         """SQL of the rows: `rn` is the 1-based record. An unquoted `null_word` is null, '' stays."""
-        return self._parquet() if self.form == "parquet" else self._csv(null_word)
+        return self._parquet() if self.form == "parquet" else self._csv(null_word, piece)
 
-    def _csv(self, null_word: str) -> str:
+    def _csv(self, null_word: str, piece: Piece | None) -> str:
+        path, compression = (self.path, self.compression) if piece is None else (piece.path, "none")
+        number = "row_number() OVER ()" + (f" + {piece.before}" if piece else "")
         columns = ", ".join(f"'r{i}': 'VARCHAR'" for i in range(len(self.headers)))
         quoted = "true" if not null_word else "false"
         return (
-            f"(SELECT row_number() OVER () AS rn, * FROM read_csv({quote(str(self.path))}, "
-            f"auto_detect = false, header = true, delim = {quote(self.delimiter)}, quote = '\"', "
+            f"(SELECT {number} AS rn, * FROM read_csv({quote(str(path))}, "
+            f"auto_detect = false, header = {str(piece is None).lower()}, "
+            f"delim = {quote(self.delimiter)}, quote = '\"', "
             f"escape = '\"', nullstr = {quote(null_word)}, allow_quoted_nulls = {quoted}, "
-            f"compression = {quote(self.compression)}, max_line_size = {_MAX_LINE_BYTES}, "
+            f"compression = {quote(compression)}, max_line_size = {_MAX_LINE_BYTES}, "
             f"buffer_size = {_BUFFER_BYTES}, "
             f"columns = {{{columns}}}))"
         )
