@@ -81,7 +81,7 @@ _XML = re.compile(rf"(?<=<){_any_of(_SECRET_NAMES)}>[^<]+</", re.IGNORECASE)
 _SCHEME = re.compile(r"\b(?P<scheme>Bearer|AWS4-HMAC-SHA256)[ ]+(?:[^\s'\",]+(?:, ?)?)+")
 _USERINFO = re.compile(r"(?P<head>[a-z][a-z0-9+.\-]*://[^\s/@:'\"]*):[^\s/@'\"]+@", re.IGNORECASE)
 # Links that sign somebody in: set-password and confirmation links, the code and state of an SSO callback.
-_LINK = re.compile(r"(?P<head>/(?:reset/key|confirm-email)/)(?!done\b)[^\s/?\"']+")
+_LINK = re.compile(r"(?P<head>/(?:reset/key|confirm-email|unsubscribe)/)(?!done\b)[^\s/?\"']+")
 _SSO = re.compile(r"(?P<head>[?&](?:code|state)=)[^\s&\"']+")
 _OUR_KEY = re.compile(r"\b(?P<head>opk_[a-z0-9]{4,20}_)[0-9a-f]{16,}")
 _AWS_KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")

@@ -14,5 +14,6 @@ urlpatterns = [
     # The sign-in page offers the language too.
     path("i18n/setlang/", login_not_required(set_language), name="set_language"),
     path("api/v1/", include("apps.api.urls")),
+    path("", include("apps.reports.urls")),
     path("", include("apps.dashboard.urls")),
 ]

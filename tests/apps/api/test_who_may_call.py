@@ -60,6 +60,7 @@ def test_nothing_but_these_addresses_is_open_without_sign_in() -> None:
         "healthz",
         "readyz",
         "i18n/setlang/",
+        "unsubscribe/<str:token>/",
         r"api/v1/^[\s\S]*$",
     }
 

@@ -1,0 +1,1 @@
+"""The causes that come with the product."""
