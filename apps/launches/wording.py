@@ -49,6 +49,7 @@ WHY = {
     "dry_run": gettext_noop("The organisation is set to dry runs: nothing is called."),
     "no_offers": gettext_noop("The plan has no offer left to try."),
     "missed": gettext_noop("It could not start by %(at)s: it was not run."),
+    "superseded": gettext_noop("A later turn of the plan is due: of several only the newest runs."),
     "too_late": gettext_noop("The deadline %(at)s has passed."),
     "refused": gettext_noop("Refused: %(code)s. %(message)s"),
     "attempts": gettext_noop("%(count)s attempts were not enough: %(code)s."),
@@ -80,13 +81,14 @@ EVENTS = {
     "checkpoint": gettext_noop("Checkpoint %(name)s holds %(hours)s h of work."),
     "ended": gettext_noop("Machine %(machine)s ended: %(ending)s. %(lost)s h of work were lost."),
     "fallback": gettext_noop("From here on demand: %(reason)s"),
-    "preempts": gettext_noop("It takes the place of launch %(launch)s of priority %(priority)s."),
+    "preempts": gettext_noop("It takes the place of launch %(launch_number)s of priority %(priority)s."),
     "extra_ended": gettext_noop("Machine %(machine)s was one too many and was ended."),
     "completed": gettext_noop("The work is done."),
     "failed": gettext_noop("It failed: %(why)s"),
     "missed": gettext_noop("Missed: it could not start by %(at)s."),
     "cancelled": gettext_noop("Cancelled by %(by)s: %(reason)s"),
     "waits": gettext_noop("It waits: %(why)s"),
+    "expired": gettext_noop("Nobody approved it in time."),
     "priced": gettext_noop("Attempt %(attempt)s cost %(paid)s %(currency)s by the prices of its hours."),
 }
 

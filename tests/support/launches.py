@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from apps.accounts.models import ActorKind, Organisation
-from apps.launches.models import Launch, LaunchPlan, LaunchState, LaunchTarget, PlanState
+from apps.accounts.models import ActorKind, Membership, Organisation, User
+from apps.accounts.roles import Role
+from apps.launches.models import Launch, LaunchPlan, LaunchState, LaunchTarget, PlanApproval, PlanState
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 OFFER = {
@@ -58,3 +59,13 @@ def launch(of: LaunchPlan | None = None, **changes: Any) -> Launch:
         "state": LaunchState.QUEUED, "stated_at": due, "next_at": due, **changes,
     }  # fmt: skip
     return Launch.objects.create(**values)
+
+
+def approved(at: LaunchTarget | None = None, **changes: Any) -> LaunchPlan:
+    """A plan with the standing yes of an admin."""
+    made = plan(at, **changes)
+    email = f"admin@{made.organisation.slug}.example"
+    user = User.objects.filter(email=email).first() or User.objects.create_user(email, "pw")
+    Membership.objects.get_or_create(user=user, organisation=made.organisation, role=Role.ADMIN)
+    PlanApproval.objects.create(plan=made, user=user, role=Role.ADMIN, at=NOW)
+    return made

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from django.db import models
 
 
-def money(**given: Any) -> models.DecimalField[Decimal, Decimal]:
+def money(**given: Any) -> models.DecimalField[Any, Any]:
     """An amount; the currency is in a column beside it."""
     return models.DecimalField(max_digits=24, decimal_places=10, **given)

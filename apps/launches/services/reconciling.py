@@ -1,0 +1,271 @@
+"""Comparing what should run with what runs: open calls are settled, ends are seen, strangers told or ended.
+
+Everything here may run twice at the same time: each change is one row change from a state that was seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from apps.launches.models import OPEN, OVER, Attempt, AttemptState, Launch, LaunchState, LaunchTarget
+from apps.launches.services.calls import call_of
+from apps.launches.services.executors import executor_of
+from apps.launches.services.guards import stop_of
+from apps.launches.services.interruptions import interrupted_in_time
+from apps.launches.services.outcomes import (
+    CANCELLED,
+    attempt_ended,
+    attempt_refused,
+    attempt_running,
+)
+from apps.launches.services.strays import stray_gone, stray_seen
+from apps.launches.services.timeline import launch_event
+from finops.engine.launches.reconcile import Fate, OpenAttempt, orphans, settle
+from finops.frames.launches import ATTEMPT, JOB, OWNER, Ending, Machine, MachineState
+from finops.providers.base import ProviderError
+from finops.providers.launching import Executor, LaunchOutcomeUnknownError, LaunchRefusedError
+
+log = structlog.get_logger(__name__)
+# A machine that ran and does not show any more in so many looks is gone.
+GONE_AFTER = 3
+GONE_LOOKS_APART = timedelta(minutes=1)
+
+
+def reconcile_all(*, now: datetime) -> Counter[str]:
+    """Every target; what was done, by name. One that cannot be reached keeps the others from nothing."""
+    done: Counter[str] = Counter()
+    done["leases"] = leases_end() + _left_open(now)
+    for target in LaunchTarget.objects.select_related("organisation"):
+        for region in _regions(target):
+            try:
+                done += reconcile(target=target, region=region, now=now)
+            except ProviderError as error:
+                done["away"] += 1
+                log.warning("target_not_reached", target=target.pk, region=region, error=str(error))
+    return done
+
+
+def leases_end() -> int:
+    """Launches whose worker is gone: without a call they wait again, with one they are open."""
+    ended = 0
+    late = Launch.objects.filter(state=LaunchState.CLAIMED, lease_until__lt=Now()).values_list(
+        "pk", flat=True
+    )
+    for pk in list(late):
+        ended += _lease_end(pk)
+    return ended
+
+
+def _lease_end(launch_id: int) -> int:
+    with transaction.atomic():
+        row = (
+            Launch.objects.select_for_update()
+            .filter(pk=launch_id, state=LaunchState.CLAIMED, lease_until__lt=Now())
+            .first()
+        )
+        if row is None:
+            return 0
+        # Whoever had it finds another number and lets go of it.
+        row.claims += 1
+        row.lease_until = None
+        attempt = row.attempts.filter(state__in=OPEN).first()
+        if attempt is not None and attempt.state == AttemptState.CALLED:
+            attempt.state = AttemptState.UNKNOWN
+            attempt.save(update_fields=["state"])
+            row.state, row.why, row.why_values = LaunchState.UNKNOWN, "no_answer", {}
+        else:
+            if attempt is not None:
+                attempt.state, attempt.code = AttemptState.REFUSED, "NotSent"
+                attempt.save(update_fields=["state", "code"])
+            first = row.first_started_at is None
+            row.state = LaunchState.QUEUED if first else LaunchState.INTERRUPTED
+            row.why, row.why_values = "lost_worker", {}
+        row.save()
+        launch_event(row, "waits", code_why=row.why)
+    return 1
+
+
+def _left_open(now: datetime) -> int:
+    """Attempts of launches that ended while a worker had them, and whose worker is gone."""
+    late = now - timedelta(seconds=settings.LAUNCH_LEASE_SECONDS)
+    left = Attempt.objects.filter(launch__state__in=OVER, prepared_at__lt=late)
+    sent = left.filter(state=AttemptState.CALLED).update(state=AttemptState.UNKNOWN)
+    return sent + left.filter(state=AttemptState.PREPARED).update(state=AttemptState.REFUSED, code="NotSent")
+
+
+def reconcile(*, target: LaunchTarget, region: str, now: datetime) -> Counter[str]:
+    """One region of a target. Raises TransientError or PermanentError where it cannot be looked at."""
+    executor = executor_of(target, region, now)
+    machines = executor.find({OWNER: target.owner}, now=now)
+    done: Counter[str] = Counter()
+    for attempt in _of(target, region, [AttemptState.UNKNOWN]):
+        done[_settle(attempt, machines, executor, now)] += 1
+    shown = {one.id: one for one in machines}
+    for attempt in _of(target, region, [AttemptState.RUNNING]):
+        done[_watch(attempt, shown.get(attempt.machine), executor, now)] += 1
+    done += _strangers(target, machines, executor, now)
+    return +done
+
+
+def _settle(attempt: Attempt, machines: list[Machine], executor: Executor, now: datetime) -> str:
+    """What became of a call without an answer."""
+    called = attempt.called_at or attempt.prepared_at
+    asked = OpenAttempt(str(attempt.launch_id), attempt.number, attempt.token, called, attempt.looks)
+    settled = settle(asked, machines, now=now)
+    if settled.fate is Fate.ADOPT and settled.machine is not None:
+        kept = attempt_running(attempt, settled.machine, now, adopted=True)
+        for extra in settled.extra:
+            executor.end(extra.id, now=now)
+            launch_event(attempt.launch, "extra_ended", machine=extra.id)
+        return "adopted" if kept else "ended"
+    if settled.fate is Fate.ENDED and settled.machine is not None:
+        attempt_running(attempt, settled.machine, now, adopted=True)
+        attempt_ended(attempt, settled.machine.ending or Ending.UNKNOWN, now, at=settled.machine.ended_at)
+        return "found_ended"
+    Attempt.objects.filter(pk=attempt.pk, state=AttemptState.UNKNOWN).update(
+        looks=F("looks") + 1, looked_at=now
+    )
+    if settled.fate is Fate.ABSENT:
+        _absent(attempt, "Absent", "", now)
+        return "absent"
+    return _send_again(attempt, executor, now)
+
+
+def _send_again(attempt: Attempt, executor: Executor, now: datetime) -> str:
+    """The same call once more: with the same token it starts nothing twice and tells what came of it."""
+    launch = attempt.launch
+    if launch.state != LaunchState.UNKNOWN or stop_of(launch, now=now, sent=True) is not None:
+        return "open"
+    try:
+        machine = executor.launch(call_of(attempt), now=now)
+    except LaunchOutcomeUnknownError:
+        return "open"
+    except LaunchRefusedError as error:
+        if error.code == "IdempotentParameterMismatch":
+            return "open"
+        _absent(attempt, error.code, str(error), now)
+        return "absent"
+    except ProviderError:
+        return "open"
+    launch_event(launch, "sent_again", attempt=attempt.number)
+    attempt_running(attempt, machine, now, adopted=True)
+    return "adopted"
+
+
+def _absent(attempt: Attempt, code: str, message: str, now: datetime) -> None:
+    """The call had no effect: the launch waits for its next attempt."""
+    with transaction.atomic():
+        launch = Launch.objects.select_for_update().get(pk=attempt.launch_id)
+        attempt.refresh_from_db()
+        if attempt.state != AttemptState.UNKNOWN:
+            return
+        attempt_refused(attempt, code, message)
+        launch_event(launch, "absent", attempt=attempt.number, looks=attempt.looks)
+        if launch.state == LaunchState.UNKNOWN:
+            first = launch.first_started_at is None
+            launch.state = LaunchState.QUEUED if first else LaunchState.INTERRUPTED
+            launch.stated_at = launch.next_at = now
+            launch.why, launch.why_values = "absent", {"looks": attempt.looks}
+            launch.save()
+
+
+def _watch(attempt: Attempt, machine: Machine | None, executor: Executor, now: datetime) -> str:
+    """Whether a machine that should run does."""
+    launch = attempt.launch
+    if machine is None:
+        return _not_shown(attempt, now)
+    if attempt.looks:
+        Attempt.objects.filter(pk=attempt.pk).update(looks=0)
+    if machine.state is MachineState.ENDED:
+        ending = CANCELLED if launch.state in OVER else (machine.ending or Ending.UNKNOWN)
+        if attempt.noticed_at is not None and launch.state not in OVER:
+            ending = Ending.INTERRUPTED
+        attempt_ended(attempt, ending, now, at=machine.ended_at)
+        return "ended"
+    if launch.state in OVER:
+        executor.end(machine.id, now=now)
+        attempt_ended(attempt, CANCELLED if launch.state == LaunchState.CANCELLED else Ending.DONE, now)
+        return "stopped"
+    return interrupted_in_time(attempt, executor, now)
+
+
+def _not_shown(attempt: Attempt, now: datetime) -> str:
+    """A machine that ran is not in the list: late news right after the start, gone after some looks."""
+    if attempt.looked_at is not None and now - attempt.looked_at < GONE_LOOKS_APART:
+        return "not_shown"
+    looks = attempt.looks + 1
+    Attempt.objects.filter(pk=attempt.pk).update(looks=looks, looked_at=now)
+    if looks < GONE_AFTER:
+        return "not_shown"
+    attempt_ended(attempt, Ending.UNKNOWN, now)
+    return "gone"
+
+
+def _strangers(
+    target: LaunchTarget, machines: list[Machine], executor: Executor, now: datetime
+) -> Counter[str]:
+    """Running machines that are no live launch's: one too many of ours is ended, others are told."""
+    done: Counter[str] = Counter()
+    jobs = {one.tags.get(JOB, "") for one in machines}
+    known = {
+        str(one.pk): one
+        for one in Launch.objects.filter(
+            plan__target=target, pk__in=[int(job) for job in jobs if job.isascii() and job.isdigit()]
+        )
+    }
+    kept = _kept(known)
+    live = {job for job, one in known.items() if one.state not in OVER}
+    for machine in machines:
+        if machine.state is not MachineState.RUNNING:
+            stray_gone(target, machine, now)
+        elif (job := machine.tags.get(JOB, "")) in known and _is_surplus(machine, kept.get(job)):
+            executor.end(machine.id, now=now)
+            if job in live:
+                launch_event(known[job], "extra_ended", machine=machine.id)
+            done["surplus"] += 1
+    for one in orphans(machines, owner=target.owner, live_jobs=live | set(known), now=now):
+        if one.end:
+            executor.end(one.machine.id, now=now)
+        stray_seen(target, one.machine, ended=one.end, now=now)
+        done["orphans_ended" if one.end else "orphans"] += 1
+    return done
+
+
+def _kept(known: Mapping[str, Launch]) -> dict[str, Attempt]:
+    """The open attempt of each launch."""
+    rows = Attempt.objects.filter(launch__in=list(known.values()), state__in=OPEN)
+    return {str(one.launch_id): one for one in rows}
+
+
+def _is_surplus(machine: Machine, attempt: Attempt | None) -> bool:
+    """Whether a launch of ours has no use for this machine: not its open attempt's, or a second one of it."""
+    if attempt is None:
+        return True
+    if machine.tags.get(ATTEMPT) != str(attempt.number):
+        return True
+    return attempt.state == AttemptState.RUNNING and attempt.machine != machine.id
+
+
+def _of(target: LaunchTarget, region: str, states: list[AttemptState]) -> Any:
+    return (
+        Attempt.objects.filter(launch__plan__target=target, region=region, state__in=states)
+        .select_related(
+            "launch__plan__target", "launch__plan__team", "launch__plan__owner", "launch__organisation"
+        )
+        .order_by("pk")
+    )
+
+
+def _regions(target: LaunchTarget) -> list[str]:
+    """Regions in which something was launched in the last weeks, or is open."""
+    rows = Attempt.objects.filter(launch__plan__target=target).order_by()
+    return sorted(set(rows.values_list("region", flat=True).distinct()))

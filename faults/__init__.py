@@ -1,0 +1,1 @@
+"""Faults made on purpose against the running product: `make faults`, `python -m faults`."""
