@@ -24,7 +24,8 @@ PAGES = {
     "anomalies": "/spend/anomalies/", "allocation": "/spend/allocation/", "changes": "/spend/changes/",
     "tags": "/spend/tags/", "bills": "/data/bills/", "commitments": "/deals/commitments/", "deals": "/deals/",
     "run-empty": "/run/", "storage": "/storage/", "checkpoints": "/storage/checkpoints/",
-    "purchases": "/deals/purchases/", "checks": "/checks/", "check-policies": "/checks/policies/",
+    "purchases": "/deals/purchases/", "storage-prices": "/storage/prices/",
+    "checks": "/checks/", "check-policies": "/checks/policies/",
 }  # fmt: skip
 LOOKS = (
     ((1440, "light", "en"), (390, "dark", "zh-hans")),

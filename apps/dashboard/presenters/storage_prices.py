@@ -50,7 +50,13 @@ def classes_of(document: Mapping[str, Any], own: Mapping[tuple[str, str, str], i
             )
         )  # fmt: skip
     return [
-        ClassBlock(class_name(name), items, name in document["classes"], _lacking(document, name))
+        ClassBlock(
+            # The words are those of S3: another provider's DEEP_ARCHIVE is no Glacier.
+            class_name(name) if document["provider"] == "aws" else name,
+            items,
+            name in document["classes"],
+            _lacking(document, name),
+        )
         for name, items in blocks.items()
     ]
 

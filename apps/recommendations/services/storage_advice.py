@@ -292,7 +292,7 @@ def _reason(unit: Unit, code: str, part: ClassPart | None) -> str:
             "saving": money(about.saving, currency_of(unit)),
             "low": money(about.saving_low, currency_of(unit)),
             "high": money(about.saving_high, currency_of(unit)),
-            "more": money(-best.saving, currency_of(unit)),
+            "more": _at_least_a_cent(-best.saving, currency_of(unit)),
         }
     return reason_words(code, values)
 
@@ -433,3 +433,10 @@ def _gib(size: int) -> str:
 
 def _text(value: float) -> str:
     return decimal_text(value + 0.0) or "0"
+
+
+def _at_least_a_cent(amount: float, currency: str) -> str:
+    """An amount that is not nothing, so that it does not read as nothing."""
+    if 0 < amount < 0.005:
+        return _("less than %(amount)s") % {"amount": money(0.01, currency)}
+    return money(amount, currency)
