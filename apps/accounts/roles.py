@@ -38,6 +38,7 @@ class Action(StrEnum):
     CONNECT_BILLS = "connect_bills"  # feeds of bills, account names, exchange rates, invoice totals
     MANAGE_BUDGETS = "manage_budgets"  # budgets, allocation, discounts
     MANAGE_ANOMALIES = "manage_anomalies"  # snooze, close and reopen anomalies of cost
+    MANAGE_REPORTS = "manage_reports"  # subscriptions, channels of alerts, snoozing and sending again
     DECIDE = "decide"  # accept, snooze, dismiss recommendations of some kind; which, the next two say
     DECIDE_WORK = "decide_work"  # those about workloads and resources
     DECIDE_COMMITMENTS = "decide_commitments"  # those to buy or sell commitments
@@ -60,6 +61,7 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
             Action.MANAGE_FEEDS,
             Action.CONNECT_BILLS,
             Action.MANAGE_ANOMALIES,
+            Action.MANAGE_REPORTS,
             Action.DECIDE,
             Action.DECIDE_WORK,
             Action.LAUNCH,
@@ -72,6 +74,7 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
             Action.CONNECT_BILLS,
             Action.MANAGE_BUDGETS,
             Action.MANAGE_ANOMALIES,
+            Action.MANAGE_REPORTS,
             Action.DECIDE,
             Action.DECIDE_COMMITMENTS,
             Action.APPROVE_SPEND,
@@ -94,6 +97,8 @@ class Scope(StrEnum):
     WRITE_RECOMMENDATIONS = "write:recommendations"
     READ_WORKLOADS = "read:workloads"
     WRITE_WORKLOADS = "write:workloads"
+    READ_REPORTS = "read:reports"
+    WRITE_REPORTS = "write:reports"
     READ_AUDIT = "read:audit"
 
 
@@ -107,6 +112,8 @@ SCOPE_WORDS = {
     Scope.WRITE_RECOMMENDATIONS: _("Accept, snooze and dismiss recommendations"),
     Scope.READ_WORKLOADS: _("Read workloads"),
     Scope.WRITE_WORKLOADS: _("Create and change workloads"),
+    Scope.READ_REPORTS: _("Read weekly reports and alerts"),
+    Scope.WRITE_REPORTS: _("Change subscriptions and channels, send reports, record bounces"),
     Scope.READ_AUDIT: _("Read the audit trail"),
 }
 

@@ -39,7 +39,11 @@ NAV: tuple[tuple[NavItem, ...], ...] = (
         NavItem("deals", "deals", _("Deals")),
         NavItem("storage", "storage", _("Storage")),
     ),
-    (NavItem("checks", "check", _("Checks")), NavItem("data", "data", _("Data"))),
+    (
+        NavItem("checks", "check", _("Checks")),
+        NavItem("reports", "reports", _("Reports")),
+        NavItem("data", "data", _("Data")),
+    ),
     (NavItem("settings", "settings", _("Settings")),),
 )
 

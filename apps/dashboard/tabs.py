@@ -45,6 +45,11 @@ DEALS_TABS: tuple[Tab, ...] = (
     Tab("purchases", _("Purchases")),
 )
 
+REPORTS_TABS: tuple[Tab, ...] = (
+    Tab("reports", _("Weekly mail")),
+    Tab("alerts", _("Alerts")),
+)
+
 CHECKS_TABS: tuple[Tab, ...] = (
     Tab("checks", _("Checks")),
     Tab("check-policies", _("Policies")),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import logging
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -35,6 +37,8 @@ COLUMNS = (
 PRINT = """@page { size: A4; margin: 12mm } body, .ground { background: #fff !important }
 .card { border: 0 !important } tr, img { page-break-inside: avoid } h2 { page-break-after: avoid }
 .hidden { display: none !important }"""
+# Dark mode and small screens mean nothing on paper.
+_SCREEN_ONLY = re.compile(r"<style data-css-inline=\"keep\">.*?</style>", re.DOTALL)
 _CJK_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", str(Path.home() / ".fonts"))
 
 
@@ -76,7 +80,9 @@ def pdf_of(letter: Letter) -> bytes:
     except (ImportError, OSError) as error:  # Pango is a library of the system
         log.warning("pdf_not_made", error=str(error)[:200])
         raise NoPdfError(_("The PDF is left out: this server lacks Pango (libpango-1.0-0).")) from error
-    page = html_of(letter, personal=False)
+    for name in ("weasyprint", "weasyprint.progress"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    page = _SCREEN_ONLY.sub("", html_of(letter, personal=False))
     if letter.chart is not None and letter.chart.png:
         data = base64.b64encode(letter.chart.png).decode()
         page = page.replace(f"cid:{chart_id(letter)}", f"data:image/png;base64,{data}")

@@ -101,6 +101,8 @@ def _explained(one: CurrencyWeek) -> str:
     name = next((value for value in reversed(top.key) if value), None)
     if name is None:
         return ""
+    if top.share > Decimal("0.995"):
+        return _("%(what)s is all of it.") % {"what": w.clean(name)}
     return _("%(what)s is %(share)s of it.") % {
         "what": w.clean(name), "share": w.percent(top.share * 100, decimals=0),
     }  # fmt: skip

@@ -28,7 +28,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What a message is made of. `unsubscribe` "": no such header (alerts, tests)."""
+    """What a message is made of. `unsubscribe` is where that link of the body leads; `one_click`: it is the
+    recipient's own, and mail programs may offer it.
+    """
 
     message_id: str
     to: str
@@ -41,6 +43,7 @@ class Outgoing:
     chart: bytes | None = None
     chart_id: str = ""
     unsubscribe: str = ""
+    one_click: bool = False
     list_id: str = ""
     files: tuple[Part, ...] = ()
 
@@ -65,7 +68,7 @@ def message_bytes(out: Outgoing) -> bytes:
     message["Content-Language"] = out.language
     if out.list_id:
         message["List-Id"] = f"<{out.list_id}.{out.message_id.rpartition('@')[2]}>"
-    if out.unsubscribe:
+    if out.one_click:
         message["List-Unsubscribe"] = f"<{out.unsubscribe}>"
         message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     text, html = (body.replace(UNSUBSCRIBE, out.unsubscribe) for body in (out.text, out.html))

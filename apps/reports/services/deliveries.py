@@ -124,6 +124,7 @@ def message_of(row: Delivery, report: Report) -> bytes:
             chart=bytes(report.chart) if report.chart is not None else None,
             chart_id=f"{CHART}@offpeak",
             unsubscribe=row.unsubscribe,
+            one_click=not report.test,
             list_id=f"weekly-{report.organisation_id}",
             files=tuple(
                 Part(one.name, one.content_type, bytes(one.body)) for one in report.attachments.all()

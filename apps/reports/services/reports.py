@@ -15,6 +15,7 @@ from apps.accounts.models import Organisation
 from apps.reports.models import Attachment, Delivery, Recipient, Report, SendState, Subscription
 from apps.reports.services.composing import Composed, compose
 from apps.reports.services.sending import new_message_id
+from apps.reports.wording import link
 from finops.engine.spend import Week
 from finops.engine.weekly import Clock, due_now, next_due, reported_week
 
@@ -147,7 +148,8 @@ def _deliveries(row: Subscription, report: Report, now: datetime, test_for: str)
         "sender": settings.DEFAULT_FROM_EMAIL,
     }
     if test_for:
-        return [Delivery(email=test_for, message_id=new_message_id(), **waiting)]
+        page = link("reports")
+        return [Delivery(email=test_for, message_id=new_message_id(), unsubscribe=page, **waiting)]
     wanted = row.recipients.filter(unsubscribed_at__isnull=True, refused_at__isnull=True)
     return [
         Delivery(
