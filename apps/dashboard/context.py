@@ -34,6 +34,7 @@ NAV: tuple[tuple[NavItem, ...], ...] = (
         NavItem("overview", "overview", _("Overview")),
         NavItem("recommendations", "recommendations", _("Recommendations")),
         NavItem("spend", "spend", _("Spend")),
+        NavItem("waste", "waste", _("Waste")),
         NavItem("market", "market", _("Market")),
         NavItem("run", "run", _("Run")),
         NavItem("deals", "deals", _("Deals")),
@@ -94,11 +95,12 @@ def waiting_of(request: HttpRequest) -> dict[str, int]:
 
 
 def age_of(request: HttpRequest) -> DataAge:
-    """Age of what the page rests on, where its view does not say: bills under Deals, listings under Storage,
+    """Age of what the page rests on, where its view does not say: bills under Deals and Waste, listings under
+    Storage,
     else prices.
     """
     match = request.resolver_match
-    if match is not None and match.route.startswith("deals/"):
+    if match is not None and match.route.startswith(("deals/", "waste/")):
         return bill_age(getattr(request, "organisation", None), timezone.now())
     if match is not None and match.route.startswith("storage/"):
         return listing_age(getattr(request, "organisation", None), timezone.now())

@@ -10,6 +10,7 @@ PATHS: dict[str, str] = {
     "recommendations": '<path d="M2.5 4.5 4 6l2.5-3M2.5 11 4 12.5l2.5-3"/><path d="M9 4.75h5M9 11.25h5"/>',
     "market": '<path d="M1.75 11.5 5.5 7.5l2.75 2.5 6-6"/><path d="M10.75 4h3.5v3.5"/>',
     "spend": '<path d="M2 14h12"/><path d="M4 11.5V8M8 11.5v-8M12 11.5V6"/>',
+    "waste": '<path d="M2.5 4.25h11M6.25 4V2.5h3.5V4"/><path d="M3.75 4.5 4.5 14h7l.75-9.5M8 7v4.5"/>',
     "run": '<circle cx="8" cy="8" r="6.25"/><path d="M8 4.5V8l2.25 1.75"/>',
     "deals": '<path d="M8.5 2H14v5.5L7.5 14 2 8.5z"/><circle cx="11" cy="5" r="1"/>',
     "storage": '<ellipse cx="8" cy="3.75" rx="5.5" ry="2"/>'

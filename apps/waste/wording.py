@@ -134,6 +134,7 @@ _NOTES: Mapping[str, str] = {
     "image-unknown": noop("Whether an image uses it is not known: look before deleting."),
     "assumption": noop("How much can be avoided is an assumption: set your own threshold."),
     "no-memory": noop("Memory was not measured: the target keeps it as it is, and confidence is halved."),
+    "fewer-nodes": noop("Money is saved once nodes become fewer."),
     "architecture": noop("Another architecture: programs have to be built for it."),
 }
 _KEPT: Mapping[str, str] = {
@@ -164,6 +165,7 @@ _UNJUDGED: Mapping[str, str] = {
     "no-spot-price": noop("No Spot price is loaded of %(types)s."),
     "no-metrics": noop("%(n)s resources have no metrics of 14 days: load CloudWatch, Prometheus or CSV."),
     "no-cluster": noop("No requests and use of a Kubernetes cluster are loaded."),
+    "short-cluster": noop("%(n)s workloads were measured for less than %(days)s days."),
     "provider": noop("No rule reads lines of %(provider)s: %(cost)s of the judged days."),
 }  # fmt: skip
 _DATES = ("since", "free_until", "last")

@@ -22,7 +22,9 @@ from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import allocation_version
 from apps.billing.selectors.bill_days import BillDays, bill_days
 from apps.billing.selectors.spend_reading import connect, report_ids
+from apps.catalog.models import InstanceType
 from apps.ingest.selectors import current_snapshots
+from apps.prices.selectors import price_list_dates
 from apps.recommendations.services.document import Document, check_moment, decimal_text, evidence, iso
 from apps.waste.commands import commands
 from apps.waste.models import ClusterUse, ListedResource, MetricSummary, WasteSetting
@@ -100,7 +102,7 @@ def look(organisation: Organisation | None, moment: datetime) -> Looked:
 def waste_document(looked: Looked, moment: datetime, organisation: Organisation | None) -> Document:
     """The document; amounts are of a month of 730 h."""
     world = looked.world
-    clusters = cluster_outcomes(organisation, moment)
+    clusters = cluster_outcomes(organisation)
     found = [
         *(finding(one, world, looked.costs) for one in looked.judged.candidates if world is not None),
         *clusters.findings,
@@ -247,16 +249,24 @@ def _unread(looked: Looked) -> list[Document]:
     ]
 
 
-def _cache_key(organisation: Organisation | None, moment: datetime, *, fixed: bool) -> str:
-    def state(model: Any, field: str) -> object:
+def known_state(organisation: Organisation | None) -> list[object]:
+    """Names everything that an answer rests on but the time."""
+
+    def loaded(model: Any, field: str) -> object:
         rows = model.objects.filter(organisation=organisation)
         return rows.aggregate(n=Count("pk"), last=Max(field), newest=Max("pk"))
 
-    seen = [
-        code_fingerprint(), get_language() or "", organisation.pk if organisation else None,
-        iso(moment) if fixed else moment.date().isoformat(), sorted(current_snapshots().items()),
-        state(WasteSetting, "set_at"), state(ListedResource, "listed_at"),
-        state(MetricSummary, "loaded_at"), state(ClusterUse, "loaded_at"), allocation_version(organisation),
+    said = WasteSetting.objects.filter(organisation=organisation).order_by("pk")
+    return [
+        code_fingerprint(), sorted(current_snapshots().items()), allocation_version(organisation),
+        list(said.values_list("pk", "team", "rule", "enabled", "thresholds", "accounts", "regions")),
+        loaded(ListedResource, "listed_at"), loaded(MetricSummary, "loaded_at"),
+        loaded(ClusterUse, "loaded_at"), price_list_dates()[-1:], InstanceType.objects.count(),
     ]  # fmt: skip
+
+
+def _cache_key(organisation: Organisation | None, moment: datetime, *, fixed: bool) -> str:
+    when = iso(moment) if fixed else moment.date().isoformat()
+    seen = [get_language() or "", organisation.pk if organisation else None, when, *known_state(organisation)]
     raw = json.dumps(seen, default=str, sort_keys=True)
     return f"waste:{hashlib.sha256(raw.encode()).hexdigest()[:40]}"

@@ -13,18 +13,13 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation, Team
-from apps.billing.selectors.allocation import allocation_version
-from apps.ingest.selectors import current_snapshots
 from apps.recommendations.models import InboxLook, Recommendation
 from apps.recommendations.services.inbox import Finding, publish
-from apps.waste.models import ClusterUse, ListedResource, MetricSummary, WasteSetting
-from apps.waste.services.advice import advise_waste
+from apps.waste.services.advice import advise_waste, known_state
 from apps.waste.services.realised import basis_of
-from finops.fingerprint import code_fingerprint
 
 KIND = "waste"
 YEAR = timedelta(days=365)
@@ -121,14 +116,5 @@ def counterfactual(row: Recommendation) -> Mapping[str, Any]:
 
 def _seen(organisation: Organisation, now: datetime) -> str:
     """Names what is looked at."""
-
-    def state(model: Any, field: str) -> object:
-        rows = model.objects.filter(organisation=organisation)
-        return rows.aggregate(n=Count("pk"), last=Max(field), newest=Max("pk"))
-
-    parts = [
-        code_fingerprint(), now.date().isoformat(), sorted(current_snapshots().items()),
-        state(WasteSetting, "set_at"), state(ListedResource, "listed_at"),
-        state(MetricSummary, "loaded_at"), state(ClusterUse, "loaded_at"), allocation_version(organisation),
-    ]  # fmt: skip
+    parts = [now.date().isoformat(), *known_state(organisation)]
     return hashlib.sha256(json.dumps(parts, default=str, sort_keys=True).encode()).hexdigest()

@@ -96,8 +96,8 @@ def always(*kinds: str) -> Callable[[World, Rule], Iterable[Outcome]]:
 def free_tier(world: World, rule: Rule) -> Iterator[Outcome]:
     """Paid now, free before: the free tier of its usage type is over.
 
-    A free tier begins anew with each month, so it has ended where the month of the last day, some days old, has
-    no free line and one before had.
+    A free tier begins anew with each month, so it has ended where the month of the last day, some days old,
+    has no free line and one before had.
     """
     month = (world.end - timedelta(seconds=1)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     old = Decimal((world.end - month).total_seconds()) / 86400
