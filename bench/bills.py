@@ -5,8 +5,7 @@ seeded). Imports: the working columns, all columns kept, and all columns of as m
 in a process of its own on embedded PostgreSQL. An import's time is that of the run itself, its memory the
 peak of the whole process. CPU seconds stand beside the wall clock, for a machine that others use too.
 Baselines run beside: igzip, and DuckDB alone reading the working columns of the packed file. koku's
-conversion is no package of the index: its rate was measured once. Then five lake queries against DuckDB's
-native table of the lines.
+conversion is no package of the index: its rate was measured once. `bench.spend` asks the questions.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,19 +29,6 @@ LIMIT_KOKU = 15.0
 LIMIT_SIDE_BY_SIDE = 1.25
 FILES = 4
 WORKING, ALL, FOUR = "working columns", "all columns", f"all columns, {FILES} files"
-LIMIT_QUERY = 2.0
-QUERY_TIMES = 3
-QUERIES = {
-    "cost by service and month": "SELECT service_name, x_month, sum(billed_cost) FROM {t} GROUP BY ALL",
-    "cost by team and day": "SELECT tags['user:team'], x_day, sum(billed_cost) FROM {t} GROUP BY ALL",
-    "month over month, top 20": "SELECT service_name, sum(billed_cost) FILTER (x_day >= DATE '2026-03-15') - "
-    "sum(billed_cost) FILTER (x_day < DATE '2026-03-15') AS d FROM {t} GROUP BY 1 "
-    "ORDER BY abs(d) DESC LIMIT 20",
-    "top 20 resources": "SELECT resource_id, sum(billed_cost) AS c FROM {t} GROUP BY 1 "
-    "ORDER BY c DESC LIMIT 20",
-    "one service by day and type": "SELECT x_day, x_line_item_type, sum(billed_cost) FROM {t} "
-    "WHERE x_product_code = 'AmazonEC2' GROUP BY ALL",
-}
 
 
 def unpack_seconds(paths: list[Path]) -> tuple[float, float]:
@@ -78,8 +63,8 @@ def duckdb_seconds(path: Path) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def child(folder: str, asked: bool) -> None:
-    """One import in this process, then the queries where they are asked for; prints its numbers."""
+def child(folder: str) -> None:
+    """One import in this process; prints its numbers."""
     import resource
 
     import django
@@ -101,50 +86,10 @@ def child(folder: str, asked: bool) -> None:
     }
     files = lake().files(BILL_LINES, current_snapshots()[BILL_LINES]) if run.stored else []
     numbers["stored_mb"] = sum(Path(file).stat().st_size for file in files) / 1e6
-    if asked:
-        numbers |= {"queries": queries(), "daily": daily()}
     print(json.dumps(numbers))
 
 
-def queries() -> dict[str, tuple[float, float]]:
-    """Seconds of each question over (the lake, DuckDB's native table), medians."""
-    from apps.ingest.selectors import current_snapshots, lake
-
-    found = {}
-    with tempfile.TemporaryDirectory() as folder, lake().connect(current_snapshots()) as con:
-        con.execute("SELECT 1").fetchall()
-        import duckdb
-
-        from finops.lake import BILL_LINES
-
-        files = lake().files(BILL_LINES, current_snapshots()[BILL_LINES])
-        with duckdb.connect(str(Path(folder) / "native.duckdb")) as native:
-            native.execute("SET threads = 2")
-            native.execute("CREATE TABLE lines AS SELECT * FROM read_parquet(?)", [files])
-            for name, sql in QUERIES.items():
-                ours = [timed(con, sql.format(t="billing.lines")) for _ in range(QUERY_TIMES)]
-                theirs = [timed(native, sql.format(t="lines")) for _ in range(QUERY_TIMES)]
-                found[name] = (statistics.median(ours), statistics.median(theirs))
-    return found
-
-
-def daily() -> float:
-    """Seconds of cost by service and month from the daily sums."""
-    from apps.ingest.selectors import current_snapshots, lake
-
-    with lake().connect(current_snapshots()) as con:
-        sql = QUERIES["cost by service and month"].format(t="billing.daily")
-        return statistics.median(timed(con, sql) for _ in range(QUERY_TIMES))
-
-
-def timed(con: object, sql: str) -> float:
-    """Seconds of one query with its answer."""
-    begun = time.perf_counter()
-    con.execute(sql).fetchall()  # type: ignore[attr-defined]
-    return time.perf_counter() - begun
-
-
-def imported(home: Path, folder: Path, *, keep: bool, asked: bool) -> dict[str, Any]:
+def imported(home: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
     """The numbers of one import on servers of its own."""
     from finops.embedded.servers import Servers
 
@@ -161,9 +106,7 @@ def imported(home: Path, folder: Path, *, keep: bool, asked: bool) -> dict[str, 
             [sys.executable, "manage.py", "migrate", "--verbosity", "0"], env=environment, check=True
         )
         command = [sys.executable, "-m", "bench.bills", "--child", str(folder)]
-        done = subprocess.run(
-            [*command, *(["--queries"] if asked else [])], env=environment, check=True, stdout=subprocess.PIPE
-        )
+        done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
     finally:
         servers.release(holder)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -188,7 +131,7 @@ def measure(rows: int, only: str) -> bool:
                 paths[files] = write_cur(folder, rows, files=files)
             before = unpack_seconds(paths[files])
             home = Path(base) / name.replace(" ", "-")
-            found = imported(home, folder, keep=name != WORKING, asked=name == ALL)
+            found = imported(home, folder, keep=name != WORKING)
             after = unpack_seconds(paths[files])
             unpack = ((before[0] + after[0]) / 2, (before[1] + after[1]) / 2)
             good &= report(name, rows, unpack, found)
@@ -211,8 +154,8 @@ def report(name: str, rows: int, unpack: tuple[float, float], found: dict[str, A
     ratio, koku = seconds / unpack[0], found["rows"] / seconds / KOKU_ROWS
     print(f"{name}: {rows} rows, stored {found['rows']} {found['error']}")
     print(
-        f"  igzip alone {unpack[0]:.2f} s, CPU {unpack[1]:.2f} s; "
-        f"into the lake {seconds:.2f} s, CPU {cpu:.2f} s"
+        f"  igzip alone {unpack[0]:.2f} s, CPU {unpack[1]:.2f} s; into the lake {seconds:.2f} s, "
+        f"CPU {cpu:.2f} s; load {os.getloadavg()[0]:.1f}"
     )
     print(
         f"  {ratio:.1f} x igzip (limit {limit}), of CPU {cpu / unpack[1]:.1f}; {rows / seconds:.0f} rows/s,"
@@ -220,13 +163,6 @@ def report(name: str, rows: int, unpack: tuple[float, float], found: dict[str, A
     print(f"  {koku:.1f} x koku's conversion (limit {LIMIT_KOKU:.0f})")
     print(f"  peak memory {peak:.0f} MB (limit {LIMIT_MB}); lines {found['stored_mb']:.0f} MB")
     good = ratio <= limit and peak < LIMIT_MB and found["rows"] == rows and koku >= LIMIT_KOKU
-    for query, (ours, theirs) in found.get("queries", {}).items():
-        good &= ours / theirs <= LIMIT_QUERY
-        print(
-            f"  {query:28} {ours * 1000:7.0f} ms, native {theirs * 1000:7.0f} ms, ratio {ours / theirs:.2f}"
-        )
-    if "daily" in found:
-        print(f"  by service and month, daily sums {found['daily'] * 1000:.0f} ms")
     return bool(good)
 
 
@@ -236,10 +172,9 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--only", default="", help=f"{WORKING!r}, {ALL!r} or {FOUR!r}")
     parser.add_argument("--child", default="")
-    parser.add_argument("--queries", action="store_true")
     given = parser.parse_args()
     if given.child:
-        child(given.child, given.queries)
+        child(given.child)
         return 0
     return 0 if measure(given.rows, given.only) else 1
 

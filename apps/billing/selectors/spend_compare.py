@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from apps.accounts.models import Organisation
 from apps.billing.selectors.spend import SpendAnswer, SpendQuestion, spend
+from apps.billing.selectors.spend_groups import collecting_later
 from apps.billing.selectors.spend_period import Coverage
 from apps.billing.selectors.spend_reading import in_session, known_coverage
 from finops.engine.spend import (
@@ -77,10 +78,11 @@ def spend_compare(
             )
             for side in (windows.after, windows.before)
         )
-    changes = {
-        currency: drivers(_costs(earlier, currency), _costs(after, currency))
-        for currency in sorted({*after.totals, *earlier.totals})
-    }
+    with collecting_later():
+        changes = {
+            currency: drivers(_costs(earlier, currency), _costs(after, currency))
+            for currency in sorted({*after.totals, *earlier.totals})
+        }
     return SpendChange(question, windows, after, earlier, changes, asked)
 
 

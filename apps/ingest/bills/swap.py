@@ -125,10 +125,7 @@ def _write_daily(con: duckdb.DuckDBPyConnection, lake: Lake, staged: Staged) -> 
     dimensions = ", ".join(name(c) for c in ("x_report", "x_month", "x_delivery", *DAILY_DIMENSIONS))
     sums = ", ".join(f"sum({name(c)}) AS {name(c)}" for c in DAILY_SUMS)
     # In no order: sorting takes a third of the time, and all of a month is one partition anyway.
-    sql = (
-        f"SELECT {dimensions}, {sums}, count(*) AS x_rows FROM read_parquet([{files}]) "
-        "GROUP BY ALL"
-    )
+    sql = f"SELECT {dimensions}, {sums}, count(*) AS x_rows FROM read_parquet([{files}]) GROUP BY ALL"
     key = (str(staged.report), f"{staged.identity.period:%Y-%m}")
     [path] = lake.write_parts(con, BILL_DAILY, {key: sql})
     return path

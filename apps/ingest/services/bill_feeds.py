@@ -96,9 +96,11 @@ def bill_feed_collect(*, feed: Feed, now: datetime, again: bool = False) -> list
 def _collect(feed: Feed, now: datetime, again: bool) -> list[IngestRun]:
     runs: list[IngestRun] = []
     errors: list[ProviderError] = []
+    seen: set[tuple[str, date]] = set()
     try:
         bucket = BillBucket.open(access_of(feed), place_of(feed))
         for found in bucket.deliveries():
+            seen.add((found.report, found.period))
             try:
                 runs += _delivery_collect(feed, bucket, found, again)
             except ProviderError as error:
@@ -109,15 +111,26 @@ def _collect(feed: Feed, now: datetime, again: bool) -> list[IngestRun]:
         runs += _stopgap_collect(feed, now)
     except ProviderError as error:
         errors.append(error)
-    _note(feed, errors, runs)
+    _note(feed, errors, [*_not_taken(runs), *_refused(feed, seen)])
     if transient := next((error for error in errors if isinstance(error, TransientError)), None):
         raise transient
     return runs
 
 
-def _note(feed: Feed, errors: list[ProviderError], runs: Iterable[IngestRun]) -> None:
-    said = [str(error) for error in errors]
-    said += [run.error for run in runs if run.state in (RunState.REFUSED, RunState.FAILED) and run.error]
+def _not_taken(runs: Iterable[IngestRun]) -> list[str]:
+    return [run.error for run in runs if run.state in (RunState.REFUSED, RunState.FAILED) and run.error]
+
+
+def _refused(feed: Feed, seen: set[tuple[str, date]]) -> list[str]:
+    """Why deliveries that lie in the bucket are not loaded: it stays so until newer ones take their place."""
+    rows = feed.deliveries.filter(state__in=(FetchState.REFUSED, FetchState.FAILED)).order_by(
+        "billing_period"
+    )
+    return [row.error for row in rows if (row.report, row.billing_period) in seen and row.error]
+
+
+def _note(feed: Feed, errors: list[ProviderError], refused: Iterable[str]) -> None:
+    said = list(dict.fromkeys([*(str(error) for error in errors), *refused]))
     Feed.objects.filter(pk=feed.pk).exclude(state=FeedState.OFF).update(
         last_try_at=Now(),
         last_error="\n".join(said)[:4000],

@@ -191,6 +191,9 @@ def test_a_refused_delivery_keeps_the_old_one_and_waits_for_a_newer(aws: FakeAws
     assert (row.state, stored.state) == (FetchState.REFUSED, FeedState.FAILING)
     assert "five" in stored.last_error
     assert feed_collect(feed=asked, now=NOW) == []
+    # Nothing new came, and what is there is refused still.
+    stored.refresh_from_db()
+    assert (stored.state, "five" in stored.last_error) == (FeedState.FAILING, True)
     assert [run.state for run in feed_collect(feed=asked, now=NOW, again=True)] == ["refused"]
     deliver(aws, "2026-11", rows("2026-11", "6"), hour=18)
     feed_collect(feed=asked, now=NOW)

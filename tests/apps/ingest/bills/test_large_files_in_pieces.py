@@ -50,7 +50,7 @@ def test_lines_are_those_of_the_file_read_as_one(tmp_path: Path, monkeypatch: py
         assert (run.state, run.stored) == ("finished", 400)
         report = BillReport.objects.get(organisation=organisation)
         told = "x_row, x_file, x_line_item_id, billed_cost, charge_description, x_day"
-        found.append(lines(told, f"x_report = '{report.pk}'"))
+        found.append(list(lines(told, f"x_report = '{report.pk}'")))
     assert found[0] == found[1]
     assert [row[0] for row in found[1]] == list(range(1, 401))
     files = lake().files(BILL_LINES, current_snapshots()[BILL_LINES])

@@ -64,8 +64,11 @@ def test_the_same_records_with_the_same_numbers(
 ) -> None:
     folder = tmp_path_factory.mktemp("pieces")
     text = io.StringIO(newline="")
-    quoting = csv.QUOTE_MINIMAL if count % 2 else csv.QUOTE_ALL
-    writer = csv.writer(text, quoting=quoting, lineterminator="\r\n" if crlf else "\n")
+    writer = csv.writer(
+        text,
+        quoting=csv.QUOTE_MINIMAL if count % 2 else csv.QUOTE_ALL,
+        lineterminator="\r\n" if crlf else "\n",
+    )
     writer.writerows([["x", "y\n,", "z"], *table])
     file = _file(folder, text.getvalue().encode())
     try:
