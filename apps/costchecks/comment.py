@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from apps.costchecks.wording import amount, interval, verdict_word
 from finops.engine.spend import rounded_parts
 from finops.frames.cost_items import Range
 from finops.text.addresses import masked
+from finops.words import gettext as _
 
 # Characters of a comment: GitHub 65,536; GitLab 1,000,000; Azure DevOps 150,000; Bitbucket 32,768. From the
 # forges' own pages and error messages, read 2026-11. Counted in bytes, which is never fewer.

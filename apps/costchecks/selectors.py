@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from apps.accounts.models import Organisation
+from apps.accounts.models import Organisation, Team
 from apps.costchecks.models import CheckPolicy, CostCheck
 
 
@@ -21,6 +21,12 @@ def cost_check_rows(organisation: Organisation) -> QuerySet[CostCheck]:
 def check_policy_list(organisation: Organisation) -> QuerySet[CheckPolicy]:
     """The organisation's stored policies, oldest first."""
     return CheckPolicy.objects.filter(organisation=organisation).select_related("team")
+
+
+def stored_policies(organisation: Organisation, team: Team | None) -> QuerySet[CheckPolicy]:
+    """Those that a check of the team (None: of nobody's) is held against, in the order they were set."""
+    whose = Q(team__isnull=True) if team is None else Q(team__isnull=True) | Q(team=team)
+    return check_policy_list(organisation).filter(whose).order_by("pk")
 
 
 def base_check(organisation: Organisation, *, project: str, kind: str, ref: str) -> CostCheck | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from django.utils.translation import gettext as _
-
 from finops.engine.checks.alternatives import Alternative
 from finops.engine.checks.policies import CARBON, PERCENTS, Outcome, Policy, Verdict
 from finops.engine.checks.pricing import Priced
 from finops.engine.spend import rounded
 from finops.frames.cost_items import Range
+from finops.words import gettext as _
 
 MINUS = "\u2212"
 

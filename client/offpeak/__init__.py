@@ -1,1 +1,3 @@
-"""The command-line client of an Offpeak server: the standard library and nothing else."""
+"""The command-line client of an Offpeak server: the standard library and the server's pricing engine."""
+
+__version__ = "0.1.0"

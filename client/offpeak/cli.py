@@ -2,78 +2,120 @@
 
 0 pass, 10 warn (with --strict), 20 deny, 30 cannot judge, 2 wrong usage or settings, 3 input refused, 1
 anything else; never 0 when no verdict came. The server is OFFPEAK_URL, the key OFFPEAK_KEY: it goes in a
-header, is not an argument (other users of a machine see those) and is never printed.
+header, is not an argument (other users of a machine see those) and is never printed. `offpeak prices` exports
+the file of `check --offline`; `offpeak comment` puts a Markdown file on the merge request.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
 
-FAILED, USAGE, REFUSED = 1, 2, 3
+from offpeak import __version__
+from offpeak.errors import FAILED, REFUSED, USAGE, EndError
+from offpeak.server import call
+
 CODES = {0, 10, 20, 30}
 MOST_BYTES = 8 * 1024 * 1024
-SECONDS = 120
+FORMATS = ("text", "json", "markdown", "junit", "sarif")
+FORGES = ("github", "gitlab", "azure", "bitbucket")
 _TEXTS = ("project", "ref", "commit", "base_ref", "team", "key")
-
-
-class EndError(Exception):
-    """The end of the program: what to say and the exit code."""
-
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to another address."""
-
-    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        return None
 
 
 def main(words: list[str] | None = None) -> NoReturn:
     """The program."""
     options = _parser().parse_args(words)
     try:
-        document = ask(options)
-        code = document.get("exit_code")
-        if type(code) is not int or code not in CODES:
-            raise EndError("the server's answer has no exit code", FAILED)
+        sys.exit({"check": _check, "prices": _prices, "comment": _comment}[options.verb](options))
     except EndError as error:
         print(f"offpeak: {error}", file=sys.stderr)
         sys.exit(error.code)
-    if options.format == "json":
-        print(json.dumps(document, ensure_ascii=False))
-    else:
-        show(document)
-    sys.exit(code)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="offpeak")
-    check = parser.add_subparsers(dest="verb", required=True).add_parser("check", help="price a plan")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    check = verbs.add_parser("check", help="price a plan")
     check.add_argument("file", metavar="FILE", help="the plan, - for standard input")
     check.add_argument("--kind", choices=("terraform", "kubernetes", "workload"), default="terraform")
-    check.add_argument("--policy", metavar="FILE", help="policies, JSON")
+    check.add_argument("--policy", metavar="FILE", help="policies beside the stored ones, JSON")
     check.add_argument("--usage", metavar="FILE", help="amounts a month that a plan cannot know, JSON")
     check.add_argument("--strict", action="store_true")
+    check.add_argument(
+        "--offline", metavar="PRICES", help="judge here, with a file that `offpeak prices` made"
+    )
     for name in _TEXTS:
         check.add_argument(f"--{name.replace('_', '-')}", default="")
-    check.add_argument("--format", choices=("text", "json"), default="text")
+    check.add_argument("--format", choices=FORMATS, default="text")
+    check.add_argument(
+        "--output", metavar="FORMAT=FILE", action="append", default=[], help="a file beside what is printed"
+    )
+    check.add_argument("--forge", choices=FORGES, default="github", help="whose limit a comment keeps")
+    check.add_argument("--link", default="", help="address of the report; default: the check on the server")
+    prices = verbs.add_parser("prices", help="export a price file for check --offline")
+    prices.add_argument("--output", metavar="FILE", required=True)
+    prices.add_argument("--regions", default="", help="with commas; default: all")
+    prices.add_argument("--products", default="", help="with commas; default: Linux/UNIX")
+    prices.add_argument("--spot-types", default="", help="with commas: types whose Spot prices are looked up")
+    prices.add_argument("--team", default="", help="whose policies it holds")
+    comment = verbs.add_parser("comment", help="put a Markdown file on the merge request, or update it")
+    comment.add_argument("file", metavar="FILE")
+    comment.add_argument("--forge", choices=("github", "gitlab"), required=True)
     return parser
+
+
+def _check(options: argparse.Namespace) -> int:
+    outputs = [_output(text) for text in options.output]
+    if options.offline:
+        from offpeak import offline
+
+        document = offline.check(options, _content(options.file, REFUSED))
+    else:
+        document = ask(options)
+    code = document.get("exit_code")
+    if type(code) is not int or code not in CODES:
+        raise EndError("the server's answer has no exit code", FAILED)
+    for form, path in outputs:
+        try:
+            Path(path).write_text(_rendered(form, document, options), encoding="utf-8")
+        except OSError as error:
+            raise EndError(f"{path}: {error.strerror}", USAGE) from None
+    print(_rendered(options.format, document, options), end="")
+    return code
+
+
+def _output(text: str) -> tuple[str, str]:
+    form, _is, path = text.partition("=")
+    if form not in FORMATS or not path:
+        raise EndError(f"--output {text}: FORMAT=FILE, FORMAT one of {', '.join(FORMATS)}", USAGE)
+    return form, path
+
+
+def _rendered(form: str, document: dict[str, Any], options: argparse.Namespace) -> str:
+    if form == "text":
+        return shown(document)
+    if form == "json":
+        return json.dumps(document, ensure_ascii=False) + "\n"
+    from offpeak import formats
+
+    if form == "junit":
+        return formats.junit(document)
+    if form == "sarif":
+        return json.dumps(formats.sarif(document, file=options.file, version=__version__), indent=1) + "\n"
+    from offpeak import engine
+
+    engine.use()
+    from apps.costchecks.comment import comment_markdown
+
+    link = options.link or str(document.get("link") or "")
+    return comment_markdown(document, forge=options.forge, link=link)
 
 
 def ask(options: argparse.Namespace) -> dict[str, Any]:
     """The server's document. Raises EndError."""
-    url, key = _server()
     body: dict[str, Any] = {
         "kind": options.kind,
         "strict": options.strict,
@@ -86,75 +128,62 @@ def ask(options: argparse.Namespace) -> dict[str, Any]:
     data = json.dumps(body).encode()
     if len(data) > MOST_BYTES:
         raise EndError(f"the input is larger than {MOST_BYTES >> 20} MiB", REFUSED)
-    request = urllib.request.Request(  # noqa: S310 (the scheme is checked in _server)
-        f"{url}/api/v1/cost-checks",
-        data=data,
-        headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+    return call("cost-checks", data=data)
+
+
+def _prices(options: argparse.Namespace) -> int:
+    names = ("regions", "products", "spot_types", "team")
+    document = call(
+        "price-file", query={name: getattr(options, name) for name in names if getattr(options, name)}
     )
-    opener = urllib.request.build_opener(_NoRedirect)
     try:
-        with opener.open(request, timeout=SECONDS) as answer:
-            found = json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        raise _refusal(error) from None
-    except (OSError, ValueError) as error:
-        raise EndError(f"no answer from the server: {type(error).__name__}", FAILED) from None
-    if not isinstance(found, dict):
-        raise EndError("the server's answer is no document", FAILED)
-    return found
+        Path(options.output).write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise EndError(f"{options.output}: {error.strerror}", USAGE) from None
+    return 0
 
 
-def _server() -> tuple[str, str]:
-    url, key = os.environ.get("OFFPEAK_URL", "").rstrip("/"), os.environ.get("OFFPEAK_KEY", "")
-    parts = urlsplit(url)
-    if parts.scheme not in {"https", "http"} or not parts.netloc:
-        raise EndError("set OFFPEAK_URL to the server's address", USAGE)
-    if parts.query or parts.username or parts.password:
-        raise EndError("OFFPEAK_URL must hold no key or password", USAGE)
-    if not key or not key.isascii() or not key.isprintable():
-        raise EndError("set OFFPEAK_KEY to an API key with the scope read:advice", USAGE)
-    return url, key
+def _comment(options: argparse.Namespace) -> int:
+    from offpeak import forge
+
+    print(forge.post(options.forge, _text(options.file, USAGE)))
+    return 0
+
+
+def _content(path: str, code: int) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise EndError(f"{path}: {error.strerror}", code) from None
 
 
 def _text(path: str, code: int) -> str:
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return content.decode("utf-8-sig")
-    except OSError as error:
-        raise EndError(f"{path}: {error.strerror}", code) from None
+        return _content(path, code).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise EndError(f"{path}: not UTF-8 text", code) from None
 
 
 def _json(path: str) -> Any:
     try:
-        return json.loads(_text(path, USAGE))
+        # Numbers stay text, so that 0.1 is exact.
+        return json.loads(_text(path, USAGE), parse_float=str)
     except ValueError as error:
         raise EndError(f"{path}: not JSON: {error}", USAGE) from None
 
 
-def _refusal(error: urllib.error.HTTPError) -> EndError:
-    """What the server said; input that it refused is 3, a wrong setting 2, a failure 1."""
-    try:
-        told = json.loads(error.read())["error"]
-        message, fields = str(told["message"]), [str(one["field"]) for one in told["fields"]]
-    except (ValueError, KeyError, TypeError, OSError):
-        message, fields = "no reason given", []
-    if error.code == 413 or (error.code == 400 and fields == ["input"]):
-        return EndError(message, REFUSED)
-    code = USAGE if error.code in {400, 401, 403, 404, 409, 415} else FAILED
-    return EndError(f"{error.code}: {message}", code)
-
-
-def show(document: dict[str, Any]) -> None:
+def shown(document: dict[str, Any]) -> str:
     """The verdict, the policies, what has no price, cheaper ways."""
-    print(document.get("sentence", document.get("verdict", "")))
+    lines = [str(document.get("sentence", document.get("verdict", "")))]
     for one in document.get("policies", []):
-        print(f"  {one['verdict']:<12}  {one['title']}: {one['reason']}")
+        lines.append(f"  {one['verdict']:<12}  {one['title']}: {one['reason']}")
     for one in document.get("unpriced", []):
-        print(f"  no price      {one['address']}: {one['reason']}")
+        lines.append(f"  no price      {one['address']}: {one['reason']}")
     for one in document.get("alternatives", []):
-        print(f"  cheaper       {one['sentence']}: {one['saving']['expected']} {one['currency']} a month")
+        lines.append(
+            f"  cheaper       {one['sentence']}: {one['saving']['expected']} {one['currency']} a month"
+        )
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ import json
 from decimal import Decimal
 from typing import Any
 
-import yaml
-
 from finops.frames.cost_items import CheckInputError, Range
 from finops.text.numbers import NumberError, parse_decimal
 
@@ -20,26 +18,15 @@ MAX_DEPTH = 12
 MOST = Decimal(10) ** 15
 
 
-class _TextLoader(yaml.CBaseLoader):
-    """Scalars stay text, so that 0.1 is exact; aliases are refused: they can blow a small file up."""
-
-
 def read_words(content: bytes, *, file: str) -> dict[str, Any]:
     """The mapping of a small YAML or JSON file. Raises CheckInputError."""
     if len(content) > MAX_BYTES:
         raise CheckInputError(f"larger than {MAX_BYTES >> 20} MiB", file=file)
     try:
         text = content.decode("utf-8-sig")
-        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise CheckInputError("aliases (*name) are not taken", file=file)
-        found = yaml.load(text, Loader=_TextLoader)  # noqa: S506 (a BaseLoader makes text, lists and mappings only)
     except UnicodeDecodeError as error:
         raise CheckInputError("not UTF-8 text", file=file) from error
-    except yaml.YAMLError as error:
-        raise CheckInputError(f"not YAML or JSON: {_place(error)}", file=file) from error
-    except RecursionError as error:
-        raise CheckInputError("nested too deep", file=file) from error
+    found = _loaded(text, file)
     if found in (None, ""):
         return {}
     if not isinstance(found, dict):
@@ -47,10 +34,22 @@ def read_words(content: bytes, *, file: str) -> dict[str, Any]:
     return found
 
 
-def _place(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    said = str(getattr(error, "problem", None) or "cannot be read")
-    return f"{said}, line {mark.line + 1}" if mark else said
+def _loaded(text: str, file: str) -> Any:
+    """Scalars stay text, so that 0.1 is exact; aliases are refused: they can blow a small file up."""
+    import yaml  # the client reads plans where it is not installed
+
+    try:
+        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise CheckInputError("aliases (*name) are not taken", file=file)
+        return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        said = str(getattr(error, "problem", None) or "cannot be read")
+        told = f"{said}, line {mark.line + 1}" if mark else said
+        raise CheckInputError(f"not YAML or JSON: {told}", file=file) from error
+    except RecursionError as error:
+        raise CheckInputError("nested too deep", file=file) from error
 
 
 def check_whole_text(document: Any, *, file: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
@@ -90,6 +91,12 @@ class _Refusal:
         return serializers.ValidationError({self.field: [text]})
 
 
+def answered(request: Request, check: CostCheck) -> dict[str, Any]:
+    """The stored document with its number and the address of its page."""
+    link = request.build_absolute_uri(reverse("dashboard:check", args=[check.pk]))
+    return {"id": check.pk, **check.document, "link": link}
+
+
 class CostChecks(ApiView):
     """The organisation's checks."""
 
@@ -141,7 +148,7 @@ class CostChecks(ApiView):
         except CheckConflictError as error:
             told = _("This key names a check of another input.")
             raise Refused(told, code="conflict", status=409) from error
-        return self.answer({"id": check.pk, **check.document})
+        return self.answer(answered(request, check))
 
     def _policies(self, document: Any) -> tuple[Policy, ...] | None:
         if document is None:
@@ -187,4 +194,4 @@ class OneCostCheck(ApiView):
     def get(self, request: Request, check_id: int) -> Response:
         """The stored document."""
         check: CostCheck = found_or_404(cost_check_list(self.organisation), pk=check_id)
-        return self.answer({"id": check.pk, **check.document})
+        return self.answer(answered(request, check))

@@ -18,22 +18,23 @@ from apps.accounts.models import Organisation, Team
 from apps.billing.models import BudgetScope
 from apps.billing.selectors.budget_standing import budget_answer
 from apps.billing.selectors.budgets import budgets_in_force
+from apps.costchecks.document import check_document, input_digest, prices_used, summary_of
 from apps.costchecks.models import CostCheck
 from apps.costchecks.selectors import base_check, cost_check_list
-from apps.costchecks.services.document import check_document, summary_of
 from apps.costchecks.services.policies import policies_in_force
-from apps.costchecks.services.prices import carbon_of, check_prices, machine_facts
+from apps.costchecks.services.prices import PROVIDER, check_prices, machine_facts
 from apps.ingest.selectors import current_snapshots, price_snapshots
 from finops.engine.checks.alternatives import alternatives, spot_keys, volume_keys
 from finops.engine.checks.policies import Carbon, Outcome, Policy, Verdict, judge
 from finops.engine.checks.pricing import Priced, keys_of, price_resources
+from finops.engine.checks.tables import carbon_of
 from finops.fingerprint import code_fingerprint
 from finops.frames.cost_items import CheckInputError, Reading, Resource
 from finops.frames.state_document import against, state_of
 from finops.frames.usage_file import Usage
-from finops.providers.files.workload_file import read_workload
 from finops.providers.kubernetes.manifests import read_manifests
 from finops.providers.terraform.plan import read_plan
+from finops.providers.workload.workload_file import read_workload
 
 
 class CheckConflictError(ValueError):
@@ -119,7 +120,8 @@ def _document(asked: _Asked) -> dict[str, Any]:
         priced = price_resources(resources, prices)
     except ValueError as error:
         raise CheckInputError(str(error), file=question.file) from error
-    outcomes = [_judged(policy, priced, asked, carbon_of(resources, at)) for policy in asked.policies]
+    carbon = carbon_of(PROVIDER, resources, at.date())
+    outcomes = [_judged(policy, priced, asked, carbon) for policy in asked.policies]
     document = check_document(
         priced, outcomes, alternatives(resources, prices), reading=asked.reading, strict=question.strict,
     )  # fmt: skip
@@ -139,9 +141,7 @@ def _document(asked: _Asked) -> dict[str, Any]:
             "at": at.isoformat().replace("+00:00", "Z"),
             "later_prices": any(price.later for price in priced.used.values()),
             "input": _input_digest(question, asked.reading),
-            "prices": sorted(
-                {(p.source, p.listed_on, p.later) for p in priced.used.values()}
-            ),
+            "prices": prices_used(priced),
         },
     }  # fmt: skip
 
@@ -186,9 +186,7 @@ def _judged(policy: Policy, priced: Priced, asked: _Asked, carbon: Carbon) -> Ou
 
 
 def _input_digest(question: Question, reading: Reading) -> str:
-    """Of what was read, after secrets were dropped: a hash of a secret could be guessed."""
-    text = repr((question.kind, question.project, reading.resources))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return input_digest(question.kind, question.project, reading)
 
 
 def _input_of(check: CostCheck) -> str:

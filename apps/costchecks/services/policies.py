@@ -14,16 +14,11 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation, Team
 from apps.accounts.services import audit_record
 from apps.costchecks.models import CheckPolicy
-from apps.costchecks.selectors import check_policy_list
-from finops.engine.checks.policies import Policy, Verdict, document_of, policies_of
+from apps.costchecks.selectors import check_policy_list, stored_policies
+from finops.engine.checks.policies import DEFAULT_POLICIES, Policy, document_of, policies_of
 from finops.frames.cost_items import CheckInputError
 
 MAX_POLICIES = 200
-# What is asked where neither the organisation nor the caller names a policy: nothing that denies.
-DEFAULT_POLICIES = (
-    Policy("spot_eligible_on_demand", Verdict.WARN, names=("interruptible",)),
-    Policy("volume_types", Verdict.WARN, names=("gp2",)),
-)
 
 
 def check_policy_add(
@@ -96,10 +91,7 @@ def policies_in_force(
     """The stored policies of the organisation and the team, then the caller's: a caller adds, it cannot leave
     out. Without any of both the default ones.
     """
-    rows = check_policy_list(organisation).filter(team__isnull=True)
-    if team is not None:
-        rows = rows | check_policy_list(organisation).filter(team=team)
-    stored = tuple(policy_of(row) for row in rows.order_by("pk"))
+    stored = tuple(policy_of(row) for row in stored_policies(organisation, team))
     if given is None:
         return stored or DEFAULT_POLICIES
     return (*stored, *given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -12,10 +12,9 @@ from apps.catalog.models import InstanceType
 from apps.prices.selectors.list_prices import on_demand_prices
 from apps.recommendations.services import advise_launch
 from finops.engine.checks.pricing import Price, PriceKey
+from finops.engine.checks.tables import table_price
 from finops.engine.workload import WorkloadError
-from finops.frames.cost_items import MACHINE, SPOT, MachineFacts, Range, Resource, Sku
-from finops.frames.region_carbon import region_carbon
-from finops.frames.resource_prices import resource_price
+from finops.frames.cost_items import MACHINE, SPOT, MachineFacts, Range, Sku
 
 # Launch advice takes a second or so each; a plan with more kinds of Spot machines is told what was left out.
 MOST_SPOT = 12
@@ -36,11 +35,8 @@ def check_prices(
             continue
         if sku.service == MACHINE:
             by_region.setdefault((sku.region, sku.detail), []).append(sku)
-        elif (listed := resource_price(PROVIDER, sku, at.date())) is not None:
-            found[(sku, market)] = Price(
-                Range.of(listed.price), listed.currency, listed.source, listed.as_of.isoformat(),
-                listed.later, listed.up_to,
-            )  # fmt: skip
+        elif (listed := table_price(PROVIDER, sku, at.date())) is not None:
+            found[(sku, market)] = listed
     for (region, product), skus in by_region.items():
         rows = on_demand_prices(
             provider=PROVIDER, region=region, product=product, at=at,
@@ -85,15 +81,6 @@ def spot_price(sku: Sku, *, at: datetime, organisation: Organisation) -> Price |
         f"launch advice, {best['zone_name'] or best['region']}",
         best["price_at"],
     )
-
-
-def carbon_of(resources: Iterable[Resource], at: datetime) -> dict[str, list[tuple[str, Decimal]]]:
-    """Who publishes which grid intensity of the regions that are there after the change."""
-    regions = {one.after.region for one in resources if one.after is not None}
-    return {
-        region: [(one.publisher, one.g_per_kwh) for one in region_carbon(PROVIDER, region, at.date())]
-        for region in regions
-    }
 
 
 def machine_facts(name: str) -> MachineFacts | None:

@@ -26,13 +26,13 @@ from apps.costchecks.export import check_csv
 from apps.costchecks.models import CostCheck
 from apps.costchecks.selectors import check_policy_list, cost_check_list, cost_check_rows
 from apps.costchecks.services import check_policy_add, check_policy_remove
-from apps.costchecks.services.policies import DEFAULT_POLICIES, policy_of
+from apps.costchecks.services.policies import policy_of
 from apps.costchecks.wording import policy_title
 from apps.dashboard.forms_checks import PolicyForm
 from apps.dashboard.presenters import checks as words
 from apps.dashboard.tabs import CHECKS_TABS
 from apps.dashboard.views.spend import organisation_of
-from finops.engine.checks.policies import Policy, Verdict
+from finops.engine.checks.policies import DEFAULT_POLICIES, Policy, Verdict
 
 A_PAGE = 50
 DAYS = 30

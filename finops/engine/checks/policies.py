@@ -57,6 +57,13 @@ class Policy:
     set_by: str = ""
 
 
+# What is asked where neither the organisation nor the caller names a policy: nothing that denies.
+DEFAULT_POLICIES = (
+    Policy("spot_eligible_on_demand", Verdict.WARN, names=("interruptible",)),
+    Policy("volume_types", Verdict.WARN, names=("gp2",)),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a policy found. `code` says why in a word: above, at most, no base, not priced, currency, parts,

@@ -269,8 +269,9 @@ def test_rest_gives_the_document_of_the_verb(organisation: Organisation, run: Ru
         caller, input=moved(1000, 2000).decode(), policies={"max_increase": "10"}, at="2026-11-30T12:00:00Z"
     )
     assert answer.status_code == 200
-    assert answer.json() == by_verb
-    assert caller.get(f"/api/v1/cost-checks/{by_verb['id']}").json() == by_verb
+    link = f"http://testserver/checks/{by_verb['id']}/"
+    assert answer.json() == {**by_verb, "link": link}
+    assert caller.get(f"/api/v1/cost-checks/{by_verb['id']}").json() == answer.json()
     listed = caller.get("/api/v1/cost-checks").json()
     assert (listed["count"], listed["results"][0]["verdict"]) == (1, "deny")
     assert listed["results"][0]["sentence"] == "Deny: +80.00 USD a month."

@@ -10,7 +10,7 @@ from finops.engine.checks.alternatives import alternatives
 from finops.engine.checks.pricing import Priced, price_resources
 from finops.frames.cost_items import CheckInputError, MachineFacts, Range, Reading
 from finops.frames.usage_file import Usage, parse_usage
-from finops.providers.files.workload_file import read_workload
+from finops.providers.workload.workload_file import read_workload
 from finops.providers.kubernetes.manifests import read_manifests
 from tests.support.check_prices import prices_of
 

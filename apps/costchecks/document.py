@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -81,6 +82,16 @@ def check_document(
         "assumptions": list(reading.assumptions),
         "sensitive_dropped": reading.sensitive_dropped,
     }
+
+
+def input_digest(kind: str, project: str, reading: Reading) -> str:
+    """Of what was read, after secrets were dropped: a hash of a secret could be guessed."""
+    return hashlib.sha256(repr((kind, project, reading.resources)).encode()).hexdigest()
+
+
+def prices_used(priced: Priced) -> list[tuple[str, str, bool]]:
+    """(source, day of the list, whether it is later than the decision) of the prices that count."""
+    return sorted({(price.source, price.listed_on, price.later) for price in priced.used.values()})
 
 
 def summary_of(document: Mapping[str, Any]) -> dict[str, Any]:
