@@ -5,6 +5,22 @@ from typing import Any
 from celery.schedules import crontab
 
 SCHEDULE: dict[str, dict[str, Any]] = {
+    # Nothing due costs five small queries. A launch waits for the next turn at most.
+    "every-ten-seconds-hand-out-due-launches": {
+        "task": "launches.tick",
+        "schedule": 10.0,
+        "options": {"expires": 9},
+    },
+    "every-thirty-seconds-compare-launches-with-machines": {
+        "task": "launches.reconcile",
+        "schedule": 30.0,
+        "options": {"expires": 29},
+    },
+    "every-fifteen-minutes-price-machines-that-ended": {
+        "task": "launches.costs",
+        "schedule": 900.0,
+        "options": {"expires": 890},
+    },
     "every-minute-collect-due-price-feeds": {
         "task": "ingest.feeds_collect_due",
         "schedule": 60.0,
@@ -50,6 +66,16 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 1800.0,
         "options": {"expires": 1790},
     },
+    "every-minute-carry-out-stop-schedules": {
+        "task": "launches.schedules",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "every-thirty-seconds-take-work-back": {
+        "task": "launches.work_take_back",
+        "schedule": 30.0,
+        "options": {"expires": 28},
+    },
     "every-half-hour-compute-realised-savings": {
         "task": "recommendations.realised",
         "schedule": 1800.0,
@@ -71,6 +97,22 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "billing.spend_sums_make",
         "schedule": 60.0,
         "options": {"expires": 55},
+    },
+    # Nothing due costs one small question each; a report is due at most once a week.
+    "every-minute-write-due-reports": {
+        "task": "reports.reports_make_due",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "every-minute-send-waiting-mails": {
+        "task": "reports.deliver",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "every-two-minutes-raise-and-send-alerts": {
+        "task": "reports.alerts_tick",
+        "schedule": 120.0,
+        "options": {"expires": 110},
     },
     # Before the lake is tidied: what advice no longer cites may go with it.
     "every-day-0247-utc-forget-old-advice": {

@@ -99,6 +99,8 @@ class Scope(StrEnum):
     WRITE_WORKLOADS = "write:workloads"
     READ_REPORTS = "read:reports"
     WRITE_REPORTS = "write:reports"
+    READ_LAUNCHES = "read:launches"
+    WRITE_LAUNCHES = "write:launches"
     READ_AUDIT = "read:audit"
 
 
@@ -114,6 +116,8 @@ SCOPE_WORDS = {
     Scope.WRITE_WORKLOADS: _("Create and change workloads"),
     Scope.READ_REPORTS: _("Read weekly reports and alerts"),
     Scope.WRITE_REPORTS: _("Change subscriptions and channels, send reports, record bounces"),
+    Scope.READ_LAUNCHES: _("Read plans and launches"),
+    Scope.WRITE_LAUNCHES: _("Plan and cancel launches"),
     Scope.READ_AUDIT: _("Read the audit trail"),
 }
 

@@ -97,11 +97,11 @@ def plan_detail(plan: LaunchPlan) -> dict[str, Any]:
         **plan.document,
         "approvals": [
             {"by": one.user.email, "role": one.role, "at": iso(one.at)}
-            for one in plan.approvals.select_related("user")
+            for one in (plan.approvals.select_related("user") if plan.pk else ())
         ],
         "launches": [
             {"id": one.pk, "due_at": iso(one.due_at), "part": one.part, "state": one.state,
              "ended_at": iso_or_none(one.ended_at)}
-            for one in plan.launches.order_by("due_at", "part")
+            for one in (plan.launches.order_by("due_at", "part") if plan.pk else ())
         ],
     }  # fmt: skip

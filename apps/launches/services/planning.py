@@ -33,6 +33,11 @@ SCALE = Decimal("1E-10")
 MAX_START_MINUTES = 7 * 24 * 60
 # How a job starts and goes on; the rest of it are the fields of a workload.
 STARTING = ("user_data", "max_price", "command", "image")
+# Fields of a wish that are given as they are.
+WISHED = (
+    "name", "start", "priority", "preemption", "start_minutes", "repeat", "clock", "timezone",
+    "checkpoint_location", "checkpoint_marker", "budget", "reason", "request_key",
+)  # fmt: skip
 RETRY = {"attempts": (1, 100)}
 
 
@@ -104,7 +109,7 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
     advice: dict[str, Any] = {}
     if wish.target.executor in {Kind.AWS, Kind.SIMULATED}:
         question["provider"] = wish.target.provider
-        advice = advise_launch(**question, organisation=organisation)
+        advice = advise_launch(**question, organisation=organisation, at=now.replace(second=0, microsecond=0))
         offers = offers_from_advice(advice, question, organisation, now, fixed_start=turn is not None)
     else:
         offers = [own_offer(wish.target, question)]

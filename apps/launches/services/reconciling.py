@@ -21,6 +21,7 @@ from apps.launches.services.calls import call_of
 from apps.launches.services.executors import executor_of
 from apps.launches.services.guards import stop_of
 from apps.launches.services.interruptions import interrupted_in_time
+from apps.launches.services.markers import markers_look
 from apps.launches.services.outcomes import (
     CANCELLED,
     attempt_ended,
@@ -181,6 +182,8 @@ def _absent(attempt: Attempt, code: str, message: str, now: datetime) -> None:
 def _watch(attempt: Attempt, machine: Machine | None, executor: Executor, now: datetime) -> str:
     """Whether a machine that should run does."""
     launch = attempt.launch
+    if markers_look(attempt, now):
+        launch.refresh_from_db(fields=["done_hours"])
     if machine is None:
         return _not_shown(attempt, now)
     if attempt.looks:

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
+from apps.launches.services.deadline_simulation import ON_DEMAND_RATIO, STARTS, simulate_deadline
 from apps.recommendations.management.verb import Verb
-from apps.recommendations.services.deadline_simulation import ON_DEMAND_RATIO, STARTS, simulate_deadline
 from finops.providers.files.archives import UnreadableError
 from finops.verbs import error_document
 
