@@ -425,9 +425,10 @@ def currency_checked(kind: BillKind, given: Given, lines: Lines) -> None:
     plainly = f"{text} IN ({', '.join(map(quote, _OFTEN))})"
     code = f"CASE WHEN {plainly} THEN {text} ELSE upper(trim({text})) END"
     lines.columns["billing_currency"] = code
-    names = next((names for names in kind.required.values() if "urrency" in names[0]), ("currency",))
+    names = kind.required.get("currency", ("currency",))
+    delivered = next((column for column in names if given.has(column)), names[0])
     none = f"NOT regexp_full_match({code}, {quote(CURRENCY.pattern)})"
-    given.reject_where(f"CASE WHEN {plainly} THEN false ELSE {none} END", names[0], "no currency")
+    given.reject_where(f"CASE WHEN {plainly} THEN false ELSE {none} END", delivered, "no currency")
 
 
 def lines_sql(lines: Lines, given: Given, raw: str, fixed: Mapping[str, str]) -> str:

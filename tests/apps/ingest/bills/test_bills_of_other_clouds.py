@@ -133,3 +133,12 @@ def test_an_order_of_dates_that_nothing_shows_is_asked_for(tmp_path: Path) -> No
     run = import_text(tmp_path / "azure.csv", text, dates="day-first")
     assert run.state == "finished"
     assert f"{Delivery.objects.get().billing_period:%Y-%m}" == "2021-03"
+
+
+def test_what_is_no_currency_is_named_by_the_column_of_currencies(tmp_path: Path) -> None:
+    head = "SubscriptionId,Date,MeterCategory,Quantity,CostInBillingCurrency,BillingCurrencyCode"
+    rows = ("s1,2021-02-02,Storage,1,2,EUR", "s1,2021-02-03,Storage,1,2,MC")
+    run = import_text(tmp_path / "usage.csv", "\n".join((head, *rows, "")).encode())
+    (told,) = run.rejections.all()
+    assert (told.row, told.field, told.reason) == (2, "BillingCurrencyCode", "no currency")
+    assert lines("billed_cost, billing_currency") == [(Decimal(2), "EUR")]
