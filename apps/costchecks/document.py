@@ -84,9 +84,9 @@ def check_document(
     }
 
 
-def input_digest(kind: str, project: str, reading: Reading) -> str:
-    """Of what was read, after secrets were dropped: a hash of a secret could be guessed."""
-    return hashlib.sha256(repr((kind, project, reading.resources)).encode()).hexdigest()
+def input_digest(kind: str, project: str, resources: str) -> str:
+    """Of the text (`repr`) of what was read without secrets: the hash of a secret could be guessed."""
+    return hashlib.sha256(f"{kind!r}, {project!r}, {resources}".encode()).hexdigest()
 
 
 def prices_used(priced: Priced) -> list[tuple[str, str, bool]]:

@@ -164,7 +164,7 @@ def _document(
             "engine": prices["engine"],
             "at": prices["at"],
             "later_prices": any(price.later for price in priced.used.values()),
-            "input": input_digest(options.kind, options.project, reading),
+            "input": input_digest(options.kind, options.project, repr(resources)),
             "prices": [list(row) for row in prices_used(priced)],
         },
     }

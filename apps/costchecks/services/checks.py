@@ -72,6 +72,7 @@ class _Asked:
     base: CostCheck | None
     snapshots: dict[str, int]
     at: datetime
+    input: str
 
 
 def cost_check_make(*, organisation: Organisation, question: Question, at: datetime) -> CostCheck:
@@ -90,16 +91,20 @@ def cost_check_make(*, organisation: Organisation, question: Question, at: datet
     if question.strict:
         policies = (*policies, Policy("all_priced", Verdict.DENY))
     snapshots = price_snapshots(current_snapshots())
-    digest = _digest(question, resources, policies, base, snapshots, at)
+    text = repr(reading.resources)  # a tenth of the whole work, so once
+    read = input_digest(question.kind, question.project, text)
+    state = text if resources is reading.resources else repr(resources)
+    moves = _moves(resources, policies)
+    digest = _digest(question, state, policies, base, snapshots, at, moves=moves)
     found = cost_check_list(organisation).filter(digest=digest).first()
     if question.key:
         keyed = cost_check_list(organisation).filter(key=question.key).first()
-        if keyed is not None and _input_of(keyed) != _input_digest(question, reading):
+        if keyed is not None and _input_of(keyed) != read:
             raise CheckConflictError(question.key)
         found = keyed or found
     if found is not None:
         return found
-    asked = _Asked(organisation, question, reading, resources, policies, base, snapshots, at)
+    asked = _Asked(organisation, question, reading, resources, policies, base, snapshots, at, read)
     return _kept(asked, _document(asked), digest)
 
 
@@ -140,7 +145,7 @@ def _document(asked: _Asked) -> dict[str, Any]:
             "engine": settings.OFFPEAK_VERSION,
             "at": at.isoformat().replace("+00:00", "Z"),
             "later_prices": any(price.later for price in priced.used.values()),
-            "input": _input_digest(question, asked.reading),
+            "input": asked.input,
             "prices": prices_used(priced),
         },
     }  # fmt: skip
@@ -185,31 +190,29 @@ def _judged(policy: Policy, priced: Priced, asked: _Asked, carbon: Carbon) -> Ou
     return judge(policy, priced, budget=budget.amount, spent=spent)
 
 
-def _input_digest(question: Question, reading: Reading) -> str:
-    return input_digest(question.kind, question.project, reading)
-
-
 def _input_of(check: CostCheck) -> str:
     return str(check.document["evidence"]["input"])
 
 
 def _digest(
     question: Question,
-    resources: Sequence[Resource],
+    resources: str,
     policies: Sequence[Policy],
     base: CostCheck | None,
     snapshots: dict[str, int],
     at: datetime,
+    *,
+    moves: bool,
 ) -> str:
     """Names a question on a state of the data and the code; the day decides which list prices hold."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(max(id), 0) FROM prices_listprice")
         listed = cursor.fetchone()[0]
     parts = [
-        code_fingerprint(), get_language() or "", repr(resources), repr(policies), question.kind,
+        code_fingerprint(), get_language() or "", resources, repr(policies), question.kind,
         question.project, question.ref, question.commit, question.base_ref, base.pk if base else None,
         question.team.pk if question.team else None, sorted(snapshots.items()), listed,
-        at.isoformat() if _moves(resources, policies) else at.date().isoformat(),
+        at.isoformat() if moves else at.date().isoformat(),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

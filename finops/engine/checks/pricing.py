@@ -131,12 +131,15 @@ def item_cost(item: Item, prices: Prices, used: dict[PriceKey, Price]) -> Range 
         if price.up_to is not None and item.amount.high > price.up_to:
             return f"the price of {sku.name} {sku.detail} is known up to {price.up_to} {item.unit} only"
         found.append(price)
+    for sku, price in zip(item.skus, found, strict=True):
+        used[(sku, item.market)] = price
+    if len(found) == 1 and not item.weights:
+        return item.amount.times(found[0].amount)
     weights = item.weights or (Decimal(1),) * len(found)
     each = [
         Range(*(EXACT.divide(a, w) for a in (p.amount.low, p.amount.expected, p.amount.high)))
         for p, w in zip(found, weights, strict=True)
     ]
-    used.update({(sku, item.market): price for sku, price in zip(item.skus, found, strict=True)})
     unit = Range(min(e.low for e in each), each[0].expected, max(e.high for e in each))
     return item.amount.times(unit)
 

@@ -133,6 +133,7 @@ def _free() -> tuple[frozenset[str], tuple[str, ...]]:
     return frozenset(n for n in names if "*" not in n), tuple(n for n in names if "*" in n)
 
 
+@cache
 def costs_nothing(kind: str) -> bool:
     """Whether a type of resource is known to cost nothing of its own."""
     plain, patterns = _free()
