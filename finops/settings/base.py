@@ -186,6 +186,8 @@ COMMITMENT_ALERT_DAYS = [int(days) for days in env.list("COMMITMENT_ALERT_DAYS",
 # Seconds that a worker has a launch before another may take it, and that it waits for a provider's answer.
 LAUNCH_LEASE_SECONDS = env.int("LAUNCH_LEASE_SECONDS", default=300)
 LAUNCH_CALL_SECONDS = env.int("LAUNCH_CALL_SECONDS", default=30)
+# Folder with a folder of credentials (server, token, ca.crt) for each Kubernetes cluster.
+KUBERNETES_CREDENTIALS = env.str("KUBERNETES_CREDENTIALS", default=str(OFFPEAK_HOME / "kubernetes"))
 # Days after which a plan of launches that was not approved no longer may be.
 LAUNCH_PLAN_VALID_DAYS = env.int("LAUNCH_PLAN_VALID_DAYS", default=7)
 # "<amount> <currency>": a plan of launches that costs more, or in another currency, takes two approvals.

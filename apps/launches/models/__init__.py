@@ -15,6 +15,8 @@ from apps.launches.models.launches import (
     Market,
 )
 from apps.launches.models.plans import MAX_PRIORITY, LaunchPlan, PlanApproval, PlanState, Preemption
+from apps.launches.models.schedules import ScheduleState, ScheduleTurn, StopSchedule, TurnState
+from apps.launches.models.work import WORK_OVER, Work, WorkEvent, WorkState
 
 __all__ = [
     "HELD",
@@ -22,6 +24,7 @@ __all__ = [
     "OPEN",
     "OVER",
     "WAITING",
+    "WORK_OVER",
     "Attempt",
     "AttemptState",
     "Checkpoint",
@@ -38,5 +41,12 @@ __all__ = [
     "PlanApproval",
     "PlanState",
     "Preemption",
+    "ScheduleState",
+    "ScheduleTurn",
+    "StopSchedule",
     "Stray",
+    "TurnState",
+    "Work",
+    "WorkEvent",
+    "WorkState",
 ]

@@ -27,10 +27,11 @@ CAPACITY_LABELS: dict[str, tuple[str, dict[str, str]]] = {
 PLAN_TAINT = "offpeak.dev/plan"
 # What a target's settings may name.
 SETTINGS = frozenset({
-    "server", "namespace", "ca_file", "token_file", "nodes", "selector", "tolerations", "priority_classes",
-    "service_account", "price", "currency", "suspend", "by_type",
+    "namespace", "nodes", "selector", "tolerations", "priority_classes", "service_account", "price",
+    "currency", "suspend", "by_type",
 })  # fmt: skip
 _NAME = re.compile(r"[^a-z0-9]+")
+NAMESPACE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _VALUE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -155,12 +156,6 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
 def settings_faults(settings: Mapping[str, Any]) -> dict[str, str]:
     """What is wrong with a target's settings, by name; {} for nothing."""
     faults = {str(name): "There is no such setting." for name in settings if name not in SETTINGS}
-    server = settings.get("server")
-    if not isinstance(server, str) or not server.startswith(("https://", "http://")):
-        faults["server"] = "The address of the API server, with https://."
-    for name in ("ca_file", "token_file"):
-        if not isinstance(settings.get(name, ""), str):
-            faults[name] = "The path of a file."
     if settings.get("nodes") not in (None, "", *CAPACITY_LABELS):
         faults["nodes"] = f"One of {', '.join(CAPACITY_LABELS)}."
     for name in ("selector", "priority_classes"):
@@ -170,6 +165,8 @@ def settings_faults(settings: Mapping[str, Any]) -> dict[str, str]:
         isinstance(value, int) and 0 <= value <= 1000 for value in classes.values()
     ):
         faults["priority_classes"] = "Each class with a priority from 0 to 1000."
+    if not NAMESPACE_NAME.fullmatch(str(settings.get("namespace", "default"))):
+        faults["namespace"] = "A namespace: lower-case letters, digits and -."
     tolerations = settings.get("tolerations", [])
     if not isinstance(tolerations, Sequence) or isinstance(tolerations, str):
         faults["tolerations"] = "A list of tolerations."

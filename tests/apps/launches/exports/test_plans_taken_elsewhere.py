@@ -123,7 +123,7 @@ def test_terraform_is_in_the_form_that_its_own_tool_writes() -> None:
 
 def test_a_kubernetes_job_fits_the_published_schema() -> None:
     place = target(name="cluster", executor="kubernetes", settings={
-        "server": "https://k8s.example", "namespace": "batch", "nodes": "eks", "priority_classes": CLASSES,
+        "namespace": "batch", "nodes": "eks", "priority_classes": CLASSES,
         "tolerations": [{"key": "gpu", "operator": "Exists"}],
     })  # fmt: skip
     one = made(NASTY)
