@@ -66,6 +66,12 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 1800.0,
         "options": {"expires": 1790},
     },
+    # Bills change a few times a day; a turn that finds nothing new costs some small questions.
+    "every-half-hour-say-what-is-wasted": {
+        "task": "waste.publish",
+        "schedule": 1800.0,
+        "options": {"expires": 1790},
+    },
     "every-minute-carry-out-stop-schedules": {
         "task": "launches.schedules",
         "schedule": 60.0,

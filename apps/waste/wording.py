@@ -135,6 +135,7 @@ _NOTES: Mapping[str, str] = {
     "assumption": noop("How much can be avoided is an assumption: set your own threshold."),
     "no-memory": noop("Memory was not measured: the target keeps it as it is, and confidence is halved."),
     "fewer-nodes": noop("Money is saved once nodes become fewer."),
+    "later-prices": noop("By list prices that are later than the judged days."),
     "architecture": noop("Another architecture: programs have to be built for it."),
 }
 _KEPT: Mapping[str, str] = {

@@ -131,7 +131,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class TypeFacts:
-    """An instance type of the catalog with its list price an hour; null is "not known"."""
+    """An instance type of the catalog with its list price an hour; null is "not known". `later`: the price is
+    of a list after the judged days."""
 
     name: str
     vcpus: int | None
@@ -142,6 +143,7 @@ class TypeFacts:
     network_mbps: float | None = None
     price: Decimal | None = None
     spot: Decimal | None = None
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)

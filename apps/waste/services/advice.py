@@ -99,6 +99,21 @@ def look(organisation: Organisation | None, moment: datetime) -> Looked:
     return Looked(days, gathered.world, judged, costs, gathered)
 
 
+def billed_resources(organisation: Organisation | None, region: str, moment: datetime) -> list[str]:
+    """Instances, volumes with provisioned IOPS and databases of a region that are still on the bill."""
+    world = look(organisation, moment).world
+    if world is None:
+        return []
+    kinds = ("instance", "volume-iops", "database")
+    return sorted(
+        {
+            use.key.resource
+            for use in world.of(*kinds)
+            if use.key.region == region and use.key.resource and not world.gone(use)
+        }
+    )
+
+
 def waste_document(looked: Looked, moment: datetime, organisation: Organisation | None) -> Document:
     """The document; amounts are of a month of 730 h."""
     world = looked.world
@@ -122,7 +137,12 @@ def waste_document(looked: Looked, moment: datetime, organisation: Organisation 
         "judged": None
         if world is None
         else {"from": iso(world.start), "to": iso(world.end), "bill_ends": iso(_bill_end(looked))},
-        "evidence": evidence(current_snapshots(), moment, later_prices=False, interval_pct=90),
+        "evidence": evidence(
+            current_snapshots(),
+            moment,
+            later_prices=any("later-prices" in one["notes"] for one in found),
+            interval_pct=90,
+        ),
     }
 
 

@@ -12,7 +12,7 @@ from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import Allocation, allocation_of, rule_sql
 from apps.billing.selectors.spend_sql import PLAIN_DAY, Parameters
 from apps.catalog.models import InstanceType
-from apps.prices.selectors import on_demand_prices
+from apps.prices.selectors import OnDemandPrice, on_demand_prices
 from apps.recommendations.services.commitments_bill import platform_by_operation
 from apps.recommendations.services.spot_measured import zone_means
 from apps.waste.selectors import listed_of, measured_of, settings_of
@@ -81,20 +81,23 @@ def types_of(
         listed = on_demand_prices(provider=PROVIDER, region=region, product=platform, at=end)
         spot = _spot(region, platform, names | listed.keys(), end, snapshots)
         found[(region, platform)] = {
-            name: _facts(name, catalog.get(name), listed[name].price if name in listed else None, spot)
+            name: _facts(name, catalog.get(name), listed.get(name), spot)
             for name in sorted(names | listed.keys())
         }
     return found
 
 
 def _facts(
-    name: str, row: InstanceType | None, price: Decimal | None, spot: Mapping[str, Decimal]
+    name: str, row: InstanceType | None, listed: OnDemandPrice | None, spot: Mapping[str, Decimal]
 ) -> TypeFacts:
+    price = None if listed is None else listed.price
+    later = listed is not None and listed.later_prices
     if row is None:
-        return TypeFacts(name, None, None, (), name.startswith("t"), 0, None, price, spot.get(name))
+        burstable = name.startswith("t")
+        return TypeFacts(name, None, None, (), burstable, 0, None, price, spot.get(name), later)
     return TypeFacts(
         name, row.vcpus, row.memory_mib, tuple(row.architectures), bool(row.burstable), row.gpu_count or 0,
-        row.network_mbps, price, spot.get(name),
+        row.network_mbps, price, spot.get(name), later,
     )  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from apps.waste.commands import commands
 from apps.waste.models import ClusterUse
 from apps.waste.selectors import cluster_uses, settings_of
 from apps.waste.wording import text_of, title_of, unjudged_text
-from finops.engine.waste.clusters import Excess, Work, by_namespace, excess_of
+from finops.engine.waste.clusters import Excess, by_namespace, excess_of
+from finops.frames.clusters import Work
 from finops.frames.waste import Rule, waste_rules
 
 RULE = "kubernetes-requests"

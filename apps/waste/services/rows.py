@@ -45,7 +45,7 @@ def waste_rows_publish(*, organisation: Organisation, now: datetime, again: bool
     worth = [one for one in document["findings"] if Decimal(one["saving"]) >= LEAST_MONTHLY]
     findings = [] if stale else [row_of(one, document, moment, teams) for one in worth]
     with transaction.atomic():
-        if document["judged"] is not None and not stale:
+        if not stale and (document["judged"] is not None or findings):
             publish(KIND, findings, organisation=organisation, now=now, whole=True)
         InboxLook.objects.update_or_create(
             organisation=organisation,

@@ -59,9 +59,14 @@ def judge(world: World) -> Judged:
     candidates.sort(key=lambda one: (-one.saving, one.rule, one.key.resource))
     return Judged(
         tuple(candidates),
-        tuple(one for one in outcomes if isinstance(one, Kept)),
+        tuple(one for one in outcomes if isinstance(one, Kept) and _worth_telling(one)),
         tuple(one for one in outcomes if isinstance(one, Unjudged)),
     )
+
+
+def _worth_telling(kept: Kept) -> bool:
+    """Of what left the bill only things that a person might still want to stop are told."""
+    return kept.code != "gone" or waste_rules()[kept.rule].doing in ("delete", "stop")
 
 
 def _asked(world: World, rule: Rule) -> Iterator[Outcome]:

@@ -173,6 +173,14 @@ class World:
         for kind in kinds:
             yield from self.by_kind.get(kind, ())
 
+    def metrics(self, key: Key) -> Mapping[str, Measured]:
+        """What was measured of a resource, by its name on the bill or by the last part of its ARN."""
+        found = self.measured.get(key.resource)
+        if found is None:
+            short = key.resource.rpartition("/")[2].rpartition(":")[2]
+            found = self.measured.get(short, {})
+        return found
+
     def params(self, rule: Rule, key: Key) -> Params:
         """The rule's thresholds for a resource: the table's, then the organisation's, then its team's."""
         values = {"keep_tags": KEEP_TAGS, **rule.thresholds}

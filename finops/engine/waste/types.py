@@ -40,7 +40,9 @@ def old_generation(world: World, rule: Rule) -> Iterator[Outcome]:
         newer = [
             types[name]
             for one in newer_families()[family]
-            if (name := f"{one}.{size_of(use.instance_type)}") in types and _fits_shape(own, types[name])
+            if (name := f"{one}.{size_of(use.instance_type)}") in types
+            and _fits_shape(own, types[name])
+            and (own.later or not types[name].later)
         ]
         best = min(newer, key=lambda one: (one.price or ZERO, one.name), default=None)
         if best is None or not best.price:
@@ -54,7 +56,8 @@ def old_generation(world: World, rule: Rule) -> Iterator[Outcome]:
         }  # fmt: skip
         free = uncovered(use)
         saving = None if free is None else free * share
-        yield settled(world, rule, [use], saving, facts=facts, target={"type": best.name})
+        notes = ("later-prices",) if best.later or own.later else ()
+        yield settled(world, rule, [use], saving, facts=facts, notes=notes, target={"type": best.name})
     yield from _unpriced(rule, "no-list-price", unpriced)
 
 
@@ -109,7 +112,7 @@ def spot(world: World, rule: Rule) -> Iterator[Outcome]:
 
 def _metric(world: World, params: Params, use: Use, name: str) -> Measured | None:
     """A metric that was measured for long enough."""
-    found = world.measured.get(use.key.resource, {}).get(name)
+    found = world.metrics(use.key).get(name)
     if found is None or Decimal(repr(found.days)) < params.number("days") - Decimal("0.5"):
         return None
     return found
@@ -227,6 +230,7 @@ def cheapest(
         and (one.network_mbps is None or one.network_mbps >= need[2])
         and one.gpus == own.gpus
         and (own.burstable or not one.burstable)
+        and (own.later or not one.later)
     ]
     same = [one for one in fits if set(one.architectures) & set(own.architectures)]
     return min(same or fits, key=lambda one: (one.price or ZERO, one.name), default=None)
@@ -247,8 +251,12 @@ def _resized(
     free = uncovered(use)
     other = not set(best.architectures) & set(own.architectures)
     notes = tuple(
-        name for name, held in (("no-memory", found["memory"] is None), ("architecture", other)) if held
-    )
+        name
+        for name, held in (
+            ("no-memory", found["memory"] is None), ("architecture", other), ("later-prices", best.later),
+        )
+        if held
+    )  # fmt: skip
     confidence = float(params.number("no_memory_factor")) if found["memory"] is None else 1.0
     facts = {
         **_measured_facts(use, **found),
