@@ -158,7 +158,10 @@ def _fleet(
         },
     }
     if offer["market"] == SPOT:
-        found["SpotOptions"] = {"InstanceInterruptionBehavior": "terminate"}
+        found["SpotOptions"] = {
+            "AllocationStrategy": "price-capacity-optimized",
+            "InstanceInterruptionBehavior": "terminate",
+        }
     return found
 
 

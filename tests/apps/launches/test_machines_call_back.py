@@ -147,7 +147,7 @@ def test_notices_of_a_queue_are_kept_once_and_for_our_machines(one: Launch) -> N
 
 
 def test_at_the_last_safe_moment_it_moves_on_demand(one: Launch, ec2: Cloud) -> None:
-    """2 h left, a start of 6 min, a look of 5: 2 h 11 min before the deadline it stays, a minute later not."""
+    """2 h left, a start of 6 min, a look of 5: 2 h 11 min before it stays, a minute later not."""
     now = timezone.now()
     Launch.objects.update(deadline=now + timedelta(hours=2, minutes=11))
     assert reconcile_all(now=now)["running"] == 1
