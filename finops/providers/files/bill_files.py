@@ -336,6 +336,9 @@ def reading_error(error: duckdb.Error, file: BillFile | None = None) -> Unreadab
     told = _first_line(error)
     if file is not None and "state machine" in told and (line := other_line_end(file)):
         return UnreadableError(f"line {line} ends in another way than line 1 (save it with LF, CR LF or CR)")
+    if isinstance(error, duckdb.NotImplementedException) and "CSV" in told:
+        # A record that has no end within DuckDB's buffers: lines without anything in them, by the million.
+        return UnreadableError("a line has no end, or blank lines go on and on")
     if isinstance(error, duckdb.IOException | duckdb.InvalidInputException) and any(
         word in str(error)
         for word in (

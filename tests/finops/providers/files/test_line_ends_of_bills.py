@@ -89,3 +89,8 @@ def test_text_behind_a_gzip_stream_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bill.csv.gz").write_bytes(gzip.compress(data, 1) + b"text" * 10)
     told = _refusal(tmp_path / "bill.csv.gz")
     assert told == "cut short or broken: there is something behind the end of the gzip stream"
+
+
+def test_blank_lines_by_the_million_are_a_fault_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "bill.csv.gz").write_bytes(gzip.compress(b"a,b\n1,x\n" + b"\n" * 20_000_000, 1))
+    assert _refusal(tmp_path / "bill.csv.gz") == "a line has no end, or blank lines go on and on"
