@@ -14,6 +14,7 @@ from apps.api.errors import missing
 from apps.api.views import (
     accounts,
     advice,
+    alerts,
     allocation,
     bill_tables,
     bills,
@@ -35,6 +36,7 @@ from apps.api.views import (
     prices,
     purchases,
     recommendations,
+    reports,
     saved,
     spend,
     storage,
@@ -241,6 +243,30 @@ purchases_urls = [
     path("purchases/<id:purchase_id>/resolve", purchases.ResolvePurchase.as_view(), name="purchase-resolve"),
     path("buying-accounts", purchases.BuyingAccounts.as_view(), name="buying-accounts"),
 ]
+reports_urls = [
+    path("report-subscriptions", reports.Subscriptions.as_view(), name="report-subscriptions"),
+    path(
+        "report-subscriptions/<id:subscription_id>",
+        reports.OneSubscription.as_view(),
+        name="report-subscription",
+    ),
+    path(
+        "report-subscriptions/<id:subscription_id>/preview",
+        reports.PreviewReport.as_view(),
+        name="report-preview",
+    ),
+    path("report-subscriptions/<id:subscription_id>/send", reports.SendReport.as_view(), name="report-send"),
+    path("reports", reports.Reports.as_view(), name="reports"),
+    path("reports/bounces", reports.Bounces.as_view(), name="report-bounces"),
+    path("reports/mails/<id:delivery_id>/retry", reports.RetryMail.as_view(), name="report-mail-retry"),
+    path("reports/<id:report_id>", reports.OneReport.as_view(), name="report"),
+    path("alerts", alerts.Alerts.as_view(), name="alerts"),
+    path("alerts/<id:alert_id>/snooze", alerts.SnoozeAlert.as_view(), name="alert-snooze"),
+    path("alerts/<id:alert_id>/wake", alerts.WakeAlert.as_view(), name="alert-wake"),
+    path("alert-channels", alerts.Channels.as_view(), name="alert-channels"),
+    path("alert-channels/<id:channel_id>", alerts.OneChannel.as_view(), name="alert-channel"),
+    path("alert-channels/<id:channel_id>/test", alerts.TestChannel.as_view(), name="alert-channel-test"),
+]
 document_urls = [
     path("schema", document.Schema.as_view(), name="schema"),
     path("docs", document.document_page, name="docs"),
@@ -265,6 +291,7 @@ urlpatterns: list[URLPattern] = [
     *purchases_urls,
     *storage_urls,
     *waste_urls,
+    *reports_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^[\s\S]*$", csrf_exempt(login_not_required(missing)), name="missing"),

@@ -16,8 +16,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from finops.text import display as fmt
 
-WIDTH, HEIGHT, SCALE = 560, 190, 2
-LEFT, RIGHT, TOP, BOTTOM = 48, 4, 10, 24
+WIDTH, HEIGHT, SCALE = 560, 220, 2
+LEFT, RIGHT, TOP, BOTTOM = 56, 4, 12, 28
 PAPER, GRID, AXIS, LABEL = "#FFFFFF", "#E2E2DC", "#86898F", "#474B54"
 BEFORE, AFTER = "#8A8F99", "#3A48B8"
 COLOURS, TICKS = 32, 4
@@ -99,7 +99,7 @@ def _up(value: float) -> int:
 
 @lru_cache(maxsize=1)
 def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(11.5 * SCALE)
+    return ImageFont.load_default(14 * SCALE)
 
 
 def _text(draw: ImageDraw.ImageDraw, x: float, y: float, text: str, anchor: str) -> None:

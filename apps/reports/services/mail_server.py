@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import select
 import smtplib
+import socket
 import ssl
 from collections.abc import Callable
 from email import message_from_bytes
@@ -55,6 +56,8 @@ class _Steps:
     def deliver(self: Any, sender: str, to: str, body: bytes, before_end: BeforeEnd) -> None:
         """One mail to one recipient. Raises the errors of this module."""
         self.ehlo_or_helo_if_needed()
+        # The dot is a packet of its own: Nagle would hold it for the delayed ACK of the other side, 40 ms.
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         options = [f"size={len(body)}"] if self.has_extn("size") else []
         _positive(self.mail(sender, options), "MAIL")
         _positive(self.rcpt(to), "RCPT")
@@ -142,7 +145,7 @@ class MailServer:
                 self._reset()
             raise
         except (NoAnswerError, LostClaimError):
-            self.close()
+            self._hang_up()
             raise
         except (OSError, smtplib.SMTPException, ssl.SSLError) as error:
             self.close()
@@ -169,6 +172,12 @@ class MailServer:
                 _steps(self._backend).rset()
         except (OSError, smtplib.SMTPException):
             self.close()
+
+    def _hang_up(self) -> None:
+        """Leave in the middle of a mail: a QUIT would become part of it."""
+        if isinstance(self._backend, _Backend):
+            _steps(self._backend).close()
+            self._backend = None
 
     def close(self) -> None:
         """Say goodbye as far as the server still listens."""

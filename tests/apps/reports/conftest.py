@@ -47,7 +47,9 @@ def bills(empty_lake: Path, organisation: Organisation) -> None:
 def subscribe(organisation: Organisation) -> Callable[..., Subscription]:
     """`subscribe(edition="engineering")` is a subscription; `recipients` are by default two."""
 
-    def make(recipients: tuple[str, ...] = ("ada@example.test", "bo@example.test"), **fields: Any) -> Subscription:
+    def make(
+        recipients: tuple[str, ...] = ("ada@example.test", "bo@example.test"), **fields: Any
+    ) -> Subscription:
         return subscription_save(
             organisation=organisation,
             actor=TEST,
