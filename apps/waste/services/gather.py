@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 
 from finops.engine.waste.model import Setting, World
-from finops.engine.waste.schedule import night_hours
 from finops.frames.cost_items import Sku
 from finops.frames.resource_prices import resource_price
 from finops.frames.waste import Listed, Measured, TypeFacts, Use
@@ -65,10 +64,9 @@ def gather(
     start = end - judged
     kinds = lines.kinds_in(con, start, end)
     empty = World(start, end, (), settings=beside.settings)
-    nights = night_hours(start, end, *empty.working_time)
     uses = [
         replace(use, platform=beside.platform(use.operation)) if use.kind in RUNNING else use
-        for use in lines.uses_of(con, start, end, nights)
+        for use in lines.uses_of(con, start, end, empty.nights)
     ]
     found = lines.newest_lines(
         con, start, end, since=(end - NEWEST).date(), team=beside.team, given=beside.given

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
+from zoneinfo import ZoneInfo
 
 from finops.frames.waste import (
     MONTH_HOURS,
@@ -30,6 +31,7 @@ from finops.frames.waste import (
 
 # Hours that a resource may be missing at the end of a bill before it counts as gone.
 GRACE = timedelta(hours=48)
+WORKDAYS = 5
 # Tags that keep a resource whatever its lines say, unless a team names others.
 KEEP_TAGS = "keep,retain,do-not-delete"
 _NO = frozenset({"", "false", "no", "0", "none", "off"})
@@ -168,6 +170,11 @@ class World:
             values.update(setting.thresholds)
         return values["timezone"], int(values["from_hour"]), int(values["to_hour"])
 
+    @cached_property
+    def nights(self) -> list[int]:
+        """Hours of the judged days that begin outside of working time, in order."""
+        return night_hours(self.start, self.end, *self.working_time)
+
     def of(self, *kinds: str) -> Iterator[Use]:
         """Uses of these kinds."""
         for kind in kinds:
@@ -228,6 +235,24 @@ class World:
             return False
         tags = plain_tags(told.tags)
         return any(tags.get(name, "").casefold() not in _NO for name in params.words("keep_tags"))
+
+
+def night_hours(start: datetime, end: datetime, zone: str, from_hour: int, to_hour: int) -> list[int]:
+    """Whole hours since 1970 in [start, end) that begin outside of working time.
+
+    >>> from datetime import datetime, UTC
+    >>> len(night_hours(datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 3, 9, tzinfo=UTC), "UTC", 7, 19))
+    108
+    """
+    local = ZoneInfo(zone)
+    first = int(start.timestamp()) // 3600
+    last = -(-int(end.timestamp()) // 3600)
+    found = []
+    for hour in range(first, last):
+        at = datetime.fromtimestamp(hour * 3600, UTC).astimezone(local)
+        if at.weekday() >= WORKDAYS or not from_hour <= at.hour < to_hour:
+            found.append(hour)
+    return found
 
 
 def plain_tags(tags: Mapping[str, str]) -> dict[str, str]:

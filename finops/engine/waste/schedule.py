@@ -7,34 +7,12 @@ judged.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
 from finops.engine.waste.model import Kept, Outcome, Unjudged, World, amount_text, settled
 from finops.frames.waste import ZERO, Rule, Use
-
-HOUR = timedelta(hours=1)
-WORKDAYS = 5
-
-
-def night_hours(start: datetime, end: datetime, zone: str, from_hour: int, to_hour: int) -> list[int]:
-    """Whole hours since 1970 in [start, end) that begin outside of working time.
-
-    >>> from datetime import datetime, UTC
-    >>> len(night_hours(datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 3, 9, tzinfo=UTC), "UTC", 7, 19))
-    108
-    """
-    local = ZoneInfo(zone)
-    first = int(start.timestamp()) // 3600
-    last = -(-int(end.timestamp()) // 3600)
-    found = []
-    for hour in range(first, last):
-        at = datetime.fromtimestamp(hour * 3600, UTC).astimezone(local)
-        if at.weekday() >= WORKDAYS or not from_hour <= at.hour < to_hour:
-            found.append(hour)
-    return found
 
 
 def always_on(world: World, rule: Rule) -> Iterator[Outcome]:
@@ -110,14 +88,12 @@ def nights(world: World, rule: Rule) -> Iterator[Outcome]:
 
 def night_share(world: World, use: Use) -> Decimal | None:
     """The part of the nights and weekends since its first line that it ran in; None without any."""
-    nights = len(_nights_of(world, use))
-    return Decimal(use.night_hours) / nights if nights else None
-
-
-def _nights_of(world: World, use: Use) -> list[int]:
-    zone, from_hour, to_hour = world.working_time
+    nights = world.nights
     until = use.last if world.gone(use) else world.end
-    return night_hours(max(use.first, world.start), until, zone, from_hour, to_hour)
+    first = int(max(use.first, world.start).timestamp()) // 3600
+    last = -(-int(until.timestamp()) // 3600)
+    there = bisect_left(nights, last) - bisect_left(nights, first)
+    return Decimal(use.night_hours) / there if there else None
 
 
 def _facts(use: Use, share: Decimal) -> dict[str, str]:

@@ -1,0 +1,117 @@
+"""Findings on the real bills of 2018-10 and 2018-11, each worked out again from the files as AWS wrote
+them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+MOMENTS = ("2018-11-01T00:00:00Z", "2018-11-15T00:00:00Z", "2018-12-01T00:00:00Z")
+FILES = ("cur_2018-10.parquet", "cur_2018-11.parquet")
+NEAR = Decimal("0.000001")
+# Cost, nights' cost and first line of one resource (or of an account's lines without one) in thirty days.
+# Doubles of old bills are added as decimals of nine places, as their text has them.
+ONE = """
+    SELECT sum(CAST(line_item_unblended_cost AS DECIMAL(38, 18))),
+        sum(CAST(line_item_unblended_cost AS DECIMAL(38, 18))) FILTER (WHERE
+            isodow(line_item_usage_start_date) >= 6 OR hour(line_item_usage_start_date) < 7
+            OR hour(line_item_usage_start_date) >= 19),
+        min(line_item_usage_start_date)
+    FROM bills
+    WHERE line_item_usage_start_date >= $start AND line_item_usage_start_date < $end
+        AND line_item_usage_account_id = $account AND coalesce(line_item_resource_id, '') = $resource
+        AND regexp_matches(line_item_usage_type, $usage) AND line_item_line_item_type = 'Usage'
+"""
+# What the rules should find, asked the other way round: everything that fits, by plain sums of lines.
+ALL = {
+    "development-endpoint-always-on": (
+        "DEVED-DPU-Hour$",
+        """SELECT line_item_resource_id FROM bills
+        WHERE line_item_usage_type LIKE '%DEVED-DPU-Hour' AND line_item_usage_start_date >= $start
+            AND line_item_usage_start_date < $end
+        GROUP BY 1
+        HAVING max(line_item_usage_end_date) >= $end - INTERVAL 48 HOUR
+            AND min(line_item_usage_start_date) <= $end - INTERVAL 5 DAY""",
+    ),
+    "address-idle": (
+        "ElasticIP:IdleAddress$",
+        """SELECT coalesce(line_item_resource_id, '') FROM bills
+        WHERE line_item_usage_type LIKE '%ElasticIP:IdleAddress' AND line_item_usage_start_date >= $start
+            AND line_item_usage_start_date < $end
+        GROUP BY line_item_usage_account_id, 1
+        HAVING max(line_item_usage_end_date) >= $end - INTERVAL 48 HOUR AND sum(line_item_usage_amount) >=
+        72""",
+    ),
+}
+
+
+def real_bills(folder: Path) -> bool:
+    """Import both bills into a home of their own, ask at three moments, compare; True where all agree."""
+    paths = [folder / name for name in FILES]
+    with tempfile.TemporaryDirectory() as home:
+        env = {**os.environ, "OFFPEAK_HOME": home, "DJANGO_SETTINGS_MODULE": "finops.settings.dev"}
+        _verb(env, "migrate", "--no-input")
+        _verb(env, "import_bill", "--json", *map(str, paths))
+        answers = [json.loads(_verb(env, "advise_waste", "--json", "--at", at)) for at in MOMENTS]
+    con = duckdb.connect()
+    con.execute("SET TimeZone = 'UTC'")
+    listed = ", ".join(f"'{path}'" for path in paths)
+    con.execute(f"CREATE VIEW bills AS SELECT * FROM read_parquet([{listed}], union_by_name = true)")
+    good = True
+    for at, answer in zip(MOMENTS, answers, strict=True):
+        good &= _compared(con, at, answer)
+    return good
+
+
+def _verb(env: Mapping[str, str], *words: str) -> str:
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words], env=dict(env), cwd=root, check=True, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def _compared(con: duckdb.DuckDBPyConnection, at: str, answer: Mapping[str, Any]) -> bool:
+    judged = answer["judged"]
+    start, end = (datetime.fromisoformat(judged[name]) for name in ("from", "to"))
+    span = {"start": start, "end": end}
+    good, same = True, 0
+    for one in answer["findings"]:
+        if one["rule"] not in ALL:
+            print(f"waste at {at}: no second question for {one['rule']} {one['resource']}")
+            good = False
+            continue
+        given = span | {"account": one["account"], "resource": one["resource"], "usage": ALL[one["rule"]][0]}
+        cost, nights, first = con.execute(ONE, given).fetchall()[0]
+        hours = Decimal((end - max(first, start)).total_seconds()) / 3600
+        saving = nights if one["rule"] == "development-endpoint-always-on" else cost
+        wanted = {"monthly_cost": cost / hours * 730, "saving": saving / hours * 730}
+        agree = all(abs(Decimal(one[name]) - value) < NEAR for name, value in wanted.items())
+        good &= agree
+        same += agree
+        if not agree:
+            print(f"waste at {at}: {one['rule']} {one['resource']} says {one['saving']}, not {wanted}")
+    for rule, (_usage, sql) in ALL.items():
+        found = sorted(one["resource"] for one in answer["findings"] if one["rule"] == rule)
+        expected = sorted(row[0] for row in con.execute(sql, span).fetchall())
+        if found != expected:
+            good = False
+            print(f"waste at {at}: {rule} finds {found}, the bill has {expected}")
+    names = ", ".join(sorted({one["rule"] for one in answer["findings"]})) or "nothing"
+    print(
+        f"waste on real bills at {at[:10]}: {same} of {len(answer['findings'])} findings worked out again "
+        f"({names}), {len(answer['not_saving'])} told as saving nothing: {'ok' if good else 'WRONG'}"
+    )
+    return good
