@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from finops.engine.waste.judge import ASK, ELSEWHERE, judge
 from finops.engine.waste.model import Candidate, Kept, Outcome, Setting, Unjudged, World, interval
-from finops.frames.waste import Key, Listed, Told, TypeFacts, meter_of, newer_families, waste_rules
+from finops.frames.waste import Key, Listed, Told, TypeFacts, Use, meter_of, newer_families, waste_rules
 from tests.support.waste_uses import END, KEY, START, measured, use, world
 
 D = Decimal
@@ -230,6 +230,80 @@ def test_a_team_overrides_its_organisation() -> None:
     strict = Setting("instance-idle", team="web", thresholds={"cpu_p99": "1"})
     assert len(asked("instance-idle", world(use(), measured=metrics, told=told, settings=[whole]))) == 1
     assert asked("instance-idle", world(use(), measured=metrics, told=told, settings=[strict, whole])) == []
+
+
+SHARES = {"snapshot/gp3": D("0.05") / D("0.08"), "snapshot/st1": D("0.05") / D("0.045")}
+SCALE = D(720) / 730
+
+
+def volume(name: str, kind: str = "gp3", **more: Any) -> Use:
+    """100 GiB at 8.00 a month."""
+    usage = f"EBS:VolumeUsage.{kind}"
+    family = "volume-other" if kind == "st1" else f"volume-{kind}"
+    given = {"quantity": 100 * SCALE, "cost": 8 * SCALE, "usage_type": usage, **more}
+    return use(name, family, **given)
+
+
+def test_a_volume_costs_what_it_does_less_a_snapshot_of_its_size() -> None:
+    listed = {"vol-1": Listed("vol-1", "volume", attached_to="")}
+    one = only(asked("volume-unattached", world(volume("vol-1"), listed=listed, shares=SHARES)))
+    assert one.low is not None
+    assert one.high is not None
+    assert [x.quantize(D("1e-9")) for x in (one.low, one.saving, one.high)] == [D(3), D(3), D(8)]
+    cheap = only(asked("volume-unattached", world(volume("vol-1", "st1"), listed=listed, shares=SHARES)))
+    assert (cheap.low, cheap.notes) == (0, ("snapshot-dearer",))
+    assert cheap.saving.quantize(D("1e-9")) == D(8)
+
+
+def test_where_instances_run_a_bill_alone_says_nothing_of_a_volume() -> None:
+    (one,) = asked("volume-unattached", world(volume("vol-1"), use()))
+    assert isinstance(one, Unjudged)
+    assert (one.code, one.facts["n"]) == ("no-list", "1")
+    elsewhere = asked("volume-unattached", world(volume("vol-1"), use(region="eu-west-1"), shares=SHARES))
+    assert only(elsewhere).facts["by"] == "bill"
+
+
+def test_a_name_of_two_instances_links_nothing() -> None:
+    stopped = {"first": START, "last": START + timedelta(days=3)}
+    names = ("vol-1", "i-1", "i-2")
+    told = {replace(KEY, resource=name): Told({"Name": "box"}) for name in names}
+    first, second = use("i-1", **stopped), use("i-2", **stopped)
+    one = world(volume("vol-1"), first, told=told, shares=SHARES)
+    assert only(asked("volume-of-stopped-instance", one)).facts["instance"] == "i-1"
+    both = world(volume("vol-1"), first, second, told=told, shares=SHARES)
+    assert asked("volume-of-stopped-instance", both) == []
+    runs = world(volume("vol-1"), use("i-1"), told=told, shares=SHARES)
+    assert asked("volume-of-stopped-instance", runs) == []
+
+
+def test_a_development_endpoint_costs_its_nights_and_at_most_all() -> None:
+    nights = len(world().nights)
+    endpoint = use(
+        "arn:aws:glue:us-east-1:1:devEndpoint/x", "development-endpoint", cost=D(720), night_hours=nights,
+        night_cost=D(nights),
+    )  # fmt: skip
+    one = only(asked("development-endpoint-always-on", world(endpoint)))
+    assert nights == 468
+    assert (one.saving, one.high) == (D("474.5"), D(730))
+    daily = replace(endpoint, hours=None)
+    (missing,) = asked("development-endpoint-always-on", world(daily))
+    assert isinstance(missing, Unjudged)
+    assert missing.code == "by-day"
+
+
+def test_a_retention_keeps_thirty_days_of_the_growth_seen() -> None:
+    """21 days from 1.00 on, 0.01 more a day: thirty days keep 0.30 of 1.19. Ten times the growth keeps
+    all.
+    """
+    slow = tuple(D(1) + D("0.01") * n for n in range(21))
+    group = use("arn:aws:logs:us-east-1:1:log-group:/a", "log-storage", series=slow, quantity=sum(slow, D(0)),
+        cost=D(72), days=21)  # fmt: skip
+    one = only(asked("logs-without-retention", world(group)))
+    last, kept = slow[-2], D("0.01") * 30
+    now = D(73) * last / (sum(slow, D(0)) / 21)
+    assert one.saving.quantize(D("1e-9")) == (now * (1 - kept / last)).quantize(D("1e-9"))
+    fast = tuple(D(1) + D("0.1") * n for n in range(21))
+    assert asked("logs-without-retention", world(replace(group, series=fast))) == []
 
 
 def test_every_rule_is_asked_by_something_and_is_whole() -> None:
