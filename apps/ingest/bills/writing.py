@@ -32,6 +32,8 @@ IDENTITY = (
     "x_provider, billing_account_id, "
     "CAST(date_trunc('month', billing_period_start AT TIME ZONE 'UTC') AS DATE)"
 )
+# Each file of the lake that is being written takes 200 MB of DuckDB's memory.
+MOST_AT_ONCE = 3
 # Columns that are the pipeline's own.
 OWN = ("x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day")
 
@@ -102,7 +104,7 @@ class Writer:
 
     def all(self, jobs: Sequence[Job]) -> list[Written]:
         """What each job wrote, in their order. Raises BillRefusedError."""
-        threads = self.lake.limits.threads
+        threads = min(self.lake.limits.threads, MOST_AT_ONCE)
         with ThreadPoolExecutor(threads) as pool:
             if len(jobs) == 1:
                 return [self._one(jobs[0], threads, pool.submit)]

@@ -94,11 +94,10 @@ def _text(file: BillFile) -> Iterator[tuple[IO[bytes], Any]]:
         try:
             yield raw, igzip.IGzipFile(fileobj=raw, mode="rb") if file.compression == "gzip" else raw
         except _FAULTS as error:  # type: ignore[misc]
-            if file.compression == "gzip" and not isinstance(error, PermissionError):
-                if wrong := altered(file.path):
-                    raise UnreadableError(wrong) from error
-                raise NotInPiecesError from error
-            raise
+            if file.compression == "gzip" and (wrong := altered(file.path)):
+                raise UnreadableError(wrong) from error
+            # Reading it as one says what is wrong, or does without the room on the disk.
+            raise NotInPiecesError from error
 
 
 class _Cutter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io
 from functools import cache
@@ -160,3 +161,18 @@ def test_only_large_texts_are_worth_it(tmp_path: Path, monkeypatch: pytest.Monke
     assert fits(file)
     monkeypatch.setattr(module, "FROM_BYTES", 9)
     assert not fits(file)
+
+
+@pytest.mark.parametrize("name", ["bill.csv", "bill.csv.gz"])
+def test_a_full_disk_is_no_fault_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = _file(tmp_path, b"a,b\n" + b"1,2\n" * 500, name)
+
+    def full(*_given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module, "_check", full)
+    with pytest.raises(NotInPiecesError):
+        list(pieces(file, tmp_path, 2))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
