@@ -26,6 +26,7 @@ PAGES = {
     "run-empty": "/run/", "storage": "/storage/", "checkpoints": "/storage/checkpoints/",
     "purchases": "/deals/purchases/", "storage-prices": "/storage/prices/",
     "checks": "/checks/", "check-policies": "/checks/policies/",
+    "reports": "/reports/", "alerts": "/reports/alerts/",
 }  # fmt: skip
 LOOKS = (
     ((1440, "light", "en"), (390, "dark", "zh-hans")),

@@ -21,6 +21,7 @@ from apps.accounts.roles import Action, allowed
 from apps.accounts.selectors import team_list
 from apps.dashboard.forms_reports import AlertSnoozeForm, ChannelForm
 from apps.dashboard.presenters.reports import sending_line
+from apps.dashboard.spend import bill_age
 from apps.dashboard.tabs import REPORTS_TABS
 from apps.dashboard.views.reports import actor_of
 from apps.dashboard.views.spend import organisation_of
@@ -89,6 +90,7 @@ def _page(
         "page": "reports",
         "tab": "alerts",
         "tabs": REPORTS_TABS,
+        "data_age": bill_age(organisation, now),
         "heading": _heading(open_count, channel_list(organisation).filter(active=True).count()),
         "rows": lines,
         "pages": pages,

@@ -100,7 +100,8 @@ def _table(block: Block) -> list[str]:
         lines.append(_left(name[-1], first) + numbers) if len(name) == 1 else lines.extend(
             [*name[:-1], _left(name[-1], first) + numbers]
         )
-        subs = [cell.sub for cell in row if cell.sub]
+        subs = [cell.sub for cell in row[:1] if cell.sub]
+        subs += [f"{block.columns[i].title} {cell.sub}" for i, cell in enumerate(row) if i and cell.sub]
         lines += _wrapped("  " + " · ".join(subs), indent=2) if subs else []
         lines += [f"  {cell.link}" for cell in row[:1] if cell.link]
     return lines

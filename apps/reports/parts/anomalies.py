@@ -38,7 +38,7 @@ def block(question: Question) -> Block | None:
     return Block(
         _("Out of the ordinary"),
         _("Cost above or below the usual of these days, with its 90 % interval"),
-        (Column(_("What")), Column(_("Amount"), number=True)),
+        (Column(_("Anomaly")), Column(_("Amount"), number=True)),
         tuple(_row(row, question) for row in found[:SHOWN]),
         (),
         tuple(notes),

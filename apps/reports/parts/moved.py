@@ -52,7 +52,7 @@ def _block(question: Question, what: str) -> Block | None:
             only = sums
     if not rows:
         return None
-    unit = "" if many else f", {w.currency_head(spend.currencies[0].currency)}"
+    unit = "" if many else _(", %(unit)s") % {"unit": w.currency_head(spend.currencies[0].currency)}
     measure = _("%(basis)s cost, whole days in UTC; change against %(before)s") % {
         "basis": _("Amortised"), "before": w.window_days(sides.before),
     }  # fmt: skip

@@ -38,6 +38,7 @@ def report_list(organisation: Organisation) -> QuerySet[Report]:
             waiting=count(SendState.WAITING, SendState.SENDING),
             bad=count(SendState.REFUSED, SendState.FAILED, SendState.BOUNCED, SendState.UNKNOWN),
         )
+        .order_by("-composed_at", "-pk")  # counting groups the rows, which drops the model's own order
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import smtplib
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.core.mail import get_connection
+from django.db import connection
 
 from apps.accounts.models import Organisation
 from apps.reports.models import Delivery, Recipient, Report, SendState, Subscription
@@ -291,3 +293,26 @@ def test_the_connection_is_djangos_own_with_its_settings(settings: Any) -> None:
     theirs = get_connection()
     assert (ours.host, ours.port, ours.use_tls) == (theirs.host, theirs.port, theirs.use_tls)
     assert issubclass(ours.connection_class, smtplib.SMTP)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_at_once_share_the_mails(
+    transactional_db: None, box: Box, report: Report, settings: Any
+) -> None:
+    put(report, 60)
+    counts: list[int] = []
+
+    def work() -> None:
+        try:
+            counts.append(deliver_due(now=NOW, report=report, clock=lambda: NOW))
+        finally:
+            connection.close()
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for one in workers:
+        one.start()
+    for one in workers:
+        one.join()
+    assert sum(counts) == 60
+    assert Counter(to for to, _body in box.mails) == {f"p{i}@example.test": 1 for i in range(60)}
+    assert states(report) == {"sent": 60}
