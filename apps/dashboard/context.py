@@ -39,6 +39,7 @@ NAV: tuple[tuple[NavItem, ...], ...] = (
         NavItem("run", "run", _("Run")),
         NavItem("deals", "deals", _("Deals")),
         NavItem("storage", "storage", _("Storage")),
+        NavItem("launches", "launches", _("Launches")),
     ),
     (
         NavItem("checks", "check", _("Checks")),

@@ -16,6 +16,7 @@ PATHS: dict[str, str] = {
     "storage": '<ellipse cx="8" cy="3.75" rx="5.5" ry="2"/>'
     '<path d="M2.5 3.75v8.5c0 1.1 2.46 2 5.5 2s5.5-.9 5.5-2v-8.5"/>'
     '<path d="M2.5 8c0 1.1 2.46 2 5.5 2s5.5-.9 5.5-2"/>',
+    "launches": '<path d="M4 2.5v11l9-5.5z"/>',
     "reports": '<rect x="1.75" y="3.25" width="12.5" height="9.5" rx="1"/><path d="m2 4.5 6 4.5 6-4.5"/>',
     "data": '<path d="M2 3.5h12M2 8h12M2 12.5h12"/><path d="M5 2v3M11 6.5v3M5 11v3"/>',
     "settings": '<path d="M2 5h6.5M12 5h2M2 11h2M7.5 11H14"/><circle cx="10.25" cy="5" r="1.75"/>'

@@ -54,3 +54,8 @@ CHECKS_TABS: tuple[Tab, ...] = (
     Tab("checks", _("Checks")),
     Tab("check-policies", _("Policies")),
 )
+
+LAUNCHES_TABS: tuple[Tab, ...] = (
+    Tab("launches", _("Launches")),
+    Tab("launch-plans", _("Plans")),
+)

@@ -1,0 +1,200 @@
+"""Launches in words and bars: headings, states, the lanes of one launch's timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import groupby
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from apps.dashboard import format as fmt
+from apps.launches.models import Attempt, AttemptState, Launch, LaunchPlan, LaunchState, PlanState
+from apps.launches.selectors.launches import queue_reason
+from apps.launches.wording import ENDINGS
+
+State = LaunchState
+VERDICTS = {
+    State.QUEUED: "plain",
+    State.CLAIMED: "warn",
+    State.RUNNING: "pass",
+    State.INTERRUPTED: "warn",
+    State.UNKNOWN: "unknown",
+    State.COMPLETED: "pass",
+    State.FAILED: "deny",
+    State.MISSED: "deny",
+    State.CANCELLED: "plain",
+}
+PLAN_VERDICTS = {
+    PlanState.DRAFT: "plain",
+    PlanState.REQUESTED: "warn",
+    PlanState.APPROVED: "pass",
+    PlanState.DONE: "pass",
+    PlanState.CANCELLED: "plain",
+    PlanState.EXPIRED: "plain",
+}
+
+
+def queue_heading(running: int, waiting: int, people: int) -> str:
+    """What goes on, in one sentence; the key number is what waits for a person."""
+    if people:
+        return ngettext("[[%(n)d]] plan waits for a person", "[[%(n)d]] plans wait for a person", people) % {
+            "n": people
+        }
+    if running or waiting:
+        return _("[[%(running)d]] machines run and %(waiting)d launches wait") % {
+            "running": running,
+            "waiting": waiting,
+        }
+    return _("Nothing runs and nothing waits")
+
+
+def launch_row(row: Launch, now: datetime) -> dict[str, Any]:
+    """A line of the queue."""
+    plan = row.plan
+    share = None if plan.cost is None else plan.cost / plan.count
+    high = None if plan.cost_high is None else plan.cost_high / plan.count
+    return {
+        "it": row,
+        "kind": VERDICTS[State(row.state)],
+        "word": row.get_state_display(),
+        "reason": queue_reason(row, now),
+        "cost": row.paid if row.paid is not None else share,
+        "is_paid": row.paid is not None,
+        "high": None if row.paid is not None else high,
+        "currency": row.currency or plan.currency,
+    }
+
+
+def plan_row(row: LaunchPlan) -> dict[str, Any]:
+    """A line of the plans."""
+    return {"it": row, "kind": PLAN_VERDICTS[PlanState(row.state)], "word": row.get_state_display()}
+
+
+def calendar_days(
+    rows: Sequence[Launch], now: datetime, zone: ZoneInfo
+) -> list[tuple[datetime, list[dict[str, Any]]]]:
+    """Launches by the reader's day; a day is named by the first of them."""
+
+    def day(row: Launch) -> date:
+        return row.due_at.astimezone(zone).date()
+
+    days = [list(found) for _day, found in groupby(rows, key=day)]
+    return [(found[0].due_at, [launch_row(one, now) for one in found]) for found in days]
+
+
+def launch_heading(row: Launch) -> str:
+    """How one launch stands, in one sentence with its number."""
+    paid = None if row.paid is None else fmt.money(row.paid, row.currency)
+    name = row.plan.name
+    if row.state == State.COMPLETED:
+        if paid is None:
+            return _("%(name)s is done; what it cost is not known yet") % {"name": name}
+        return _("%(name)s is done and cost [[%(paid)s]]") % {"name": name, "paid": paid}
+    if row.state == State.RUNNING:
+        return _("%(name)s runs: [[%(done)s h]] of %(hours)s h are held by checkpoints") % {
+            "name": name,
+            "done": fmt.number(row.done_hours, 2),
+            "hours": fmt.number(row.hours, 2),
+        }
+    return _("%(name)s: %(state)s") % {"name": name, "state": str(row.get_state_display()).lower()}
+
+
+def lanes(row: Launch, attempts: Sequence[Attempt], now: datetime) -> dict[str, Any]:
+    """The plan and each attempt as bars on one axis, in percent of its length."""
+    ran = [one for one in attempts if one.started_at is not None]
+    start = min([row.due_at, *(one.prepared_at for one in attempts)])
+    planned_end = row.due_at + timedelta(hours=row.hours)
+    end = max([planned_end, *((one.ended_at or min(now, planned_end)) for one in ran)])
+    length = max((end - start).total_seconds(), 60.0)
+
+    def at(moment: datetime) -> float:
+        return round(min(100.0, max(0.0, (moment - start).total_seconds() / length * 100)), 3)
+
+    offer = (row.plan.document.get("offers") or [{}])[0]
+    share = None if row.plan.cost is None else row.plan.cost / row.plan.count
+    return {
+        "start": start,
+        "end": end,
+        "plan": {
+            "left": _css(at(row.due_at)),
+            "width": _css(max(0.5, at(planned_end) - at(row.due_at))),
+            "place": offer.get("zone_name") or offer.get("region") or "",
+            "market": offer.get("market"),
+            "cost": share,
+            "currency": row.plan.currency,
+        },
+        "attempts": [_lane(one, at, now) for one in attempts],
+    }
+
+
+def _lane(one: Attempt, at: Any, now: datetime) -> dict[str, Any]:
+    begun = one.started_at or one.called_at or one.prepared_at
+    ended = one.ended_at or (now if one.state == AttemptState.RUNNING else begun)
+    left, right = at(begun), at(ended)
+    bad = one.state == AttemptState.REFUSED or (one.state == AttemptState.ENDED and one.ending != "done")
+    word = str(ENDINGS.get(one.ending, "")) if one.ending else str(one.get_state_display())
+    if one.state == AttemptState.REFUSED:
+        word = one.code or word
+    return {
+        "it": one,
+        "left": _css(left),
+        "width": _css(max(0.4, right - left)),
+        "mark": _css(min(right, 99.0)),
+        # A word at the right end would be cut: it stands before the bar.
+        "late": right > 60,
+        "kind": "bad" if bad else "done" if one.ending == "done" else "on",
+        "word": word,
+        "ran": one.started_at is not None,
+        "hours": None if one.started_at is None else (ended - begun).total_seconds() / 3600,
+        "marks": [_css(at(mark.marked_at)) for mark in one.checkpoints.all() if mark.marked_at],
+    }
+
+
+def _css(value: float) -> str:
+    """A percentage for a style, whatever the language writes numbers like."""
+    return f"{value:.3f}"
+
+
+def against(row: Launch, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
+    """Plan beside actual, a line each; None is not known."""
+    plan = row.plan
+    share = None if plan.cost is None else plan.cost / plan.count
+    ran = [one for one in attempts if one.started_at is not None]
+    hours = sum(
+        (one.ended_at - one.started_at).total_seconds() / 3600
+        for one in ran
+        if one.ended_at is not None and one.started_at is not None
+    )
+    offer = (plan.document.get("offers") or [{}])[0]
+    places = sorted({one.zone or one.region for one in ran})
+    lines: list[dict[str, Any]] = [
+        {"name": _("Start"), "plan": row.due_at, "actual": row.first_started_at, "form": "moment"},
+        {"name": _("Where"), "plan": offer.get("zone_name") or offer.get("region"),
+         "actual": ", ".join(places) or None, "form": "text"},
+        {"name": _("Market"), "plan": offer.get("market"),
+         "actual": ", ".join(sorted({one.market for one in ran})) or None, "form": "text"},
+        {"name": _("Machine hours"), "plan": row.hours, "actual": hours if ran else None, "form": "hours"},
+        {"name": _("Interruptions"), "plan": None, "form": "count",
+         "actual": sum(one.ending == "interrupted" for one in attempts)},
+        {"name": _("Work lost, h"), "plan": 0.0, "actual": row.lost_hours, "form": "hours"},
+        {"name": _("Cost"), "plan": share, "actual": row.paid, "form": "cost"},
+    ]  # fmt: skip
+    return [{**line, "both": (line["plan"], line["actual"])} for line in lines]
+
+
+def offers_of_plan(plan: LaunchPlan) -> list[dict[str, Any]]:
+    """The offers in their order, prices as numbers."""
+    return [
+        {
+            **one,
+            "price": None if one.get("price") is None else Decimal(str(one["price"])),
+            "cost": None if one.get("cost") is None else Decimal(str(one["cost"])),
+            "place": one.get("zone_name") or one.get("zone") or one.get("region") or "–",
+        }
+        for one in plan.document.get("offers") or []
+    ]

@@ -1,0 +1,273 @@
+"""Launches: the queue and calendar, one launch with its timeline, plans with their yes, the freeze switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from apps.accounts.access import access
+from apps.accounts.actors import Actor
+from apps.accounts.middleware import SignedInRequest
+from apps.accounts.models import Membership
+from apps.accounts.roles import Action, allowed
+from apps.dashboard.forms_launches import PlanForm, ReasonForm
+from apps.dashboard.presenters import launches as words
+from apps.dashboard.tabs import LAUNCHES_TABS
+from apps.dashboard.views.spend import organisation_of
+from apps.launches.exports import plan_exports
+from apps.launches.models import OVER, WAITING, Launch, LaunchPlan, LaunchState, PlanState
+from apps.launches.selectors.launches import calendar_of, event_document, launch_find, launch_rows
+from apps.launches.selectors.limits import limits_document
+from apps.launches.selectors.plans import plan_find, plan_list, standing_approvals, target_list
+from apps.launches.services import approving
+from apps.launches.services.clock import due_launches
+from apps.launches.services.planning import plan_draft, plan_make
+from apps.launches.services.switches import launches_freeze
+from apps.launches.services.wishes import wish_of
+from apps.launches.tasks import launches_hand_out
+from apps.workloads.selectors import workload_list
+from finops.engine.workload import WorkloadError
+
+A_PAGE = 50
+WEEK = timedelta(days=7)
+
+
+@access(Action.VIEW)
+def launches_page(request: HttpRequest) -> HttpResponse:
+    """What runs, what waits and why, the coming week, the limits."""
+    return _queue(request)
+
+
+@access(Action.VIEW)
+def launch_page(request: HttpRequest, launch_id: int) -> HttpResponse:
+    """One launch: lanes, events, plan against actual."""
+    return _launch(request, _find_launch(request, launch_id))
+
+
+@access(Action.VIEW)
+def plans_page(request: HttpRequest) -> HttpResponse:
+    """All plans, newest first."""
+    organisation = organisation_of(request)
+    page = Paginator(plan_list(organisation), A_PAGE).get_page(request.GET.get("p"))
+    waiting = plan_list(organisation, PlanState.REQUESTED).count()
+    context = {
+        "page": "launches", "tab": "launch-plans", "tabs": LAUNCHES_TABS, "pages": page,
+        "rows": [words.plan_row(row) for row in page],
+        "heading": words.queue_heading(0, 0, waiting) if waiting else _("No plan waits for anybody"),
+        "may_launch": _may(request, Action.LAUNCH),
+    }  # fmt: skip
+    return render(request, "dashboard/launch_plans.html", context)
+
+
+@access(Action.VIEW)
+def plan_page(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """One plan: what it rests on, who said yes, the same machines elsewhere."""
+    return _plan(request, _find_plan(request, plan_id))
+
+
+@access(Action.LAUNCH)
+def plan_new(request: HttpRequest) -> HttpResponse:
+    """Plan a saved workload: look at it first, then ask."""
+    organisation = organisation_of(request)
+    if request.method != "POST":
+        wanted = request.GET.get("workload", "")[:20]
+        return _form(request, PlanForm(organisation=organisation, initial={"workload": wanted}))
+    form = PlanForm(request.POST, organisation=organisation)
+    if not form.is_valid():
+        return _form(request, form, status=422)
+    given = {name: value for name, value in form.cleaned_data.items() if value not in (None, "")}
+    named = workload_list(organisation).filter(pk=given["workload"]).first()
+    given["name"] = named.name if named else ""
+    given["workload"] = given["name"]
+    actor = _actor(request)
+    try:
+        wish = wish_of(given, organisation=organisation, team=None, owner=cast(SignedInRequest, request).user)
+        if "look" in request.POST:
+            draft = plan_draft(organisation=organisation, actor=actor, wish=wish, now=datetime.now(UTC))
+            return _form(request, form, draft=draft)
+        plan = plan_make(organisation=organisation, actor=actor, wish=wish, now=datetime.now(UTC))
+    except WorkloadError as error:
+        form.add_error(error.field if error.field in form.fields else None, error.message)
+        return _form(request, form, status=422)
+    except ValidationError as error:
+        for field, texts in error.message_dict.items():
+            form.add_error(field if field in form.fields else None, texts)
+        return _form(request, form, status=422)
+    transaction.on_commit(lambda: launches_hand_out(*due_launches()))
+    messages.success(request, _("The plan is kept: %(state)s.") % {"state": plan.get_state_display()})
+    return redirect("dashboard:launch-plan", plan.pk)
+
+
+@require_POST
+@access(Action.APPROVE_SPEND)
+def plan_yes(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """One person's approval."""
+    membership = cast(Membership, cast(SignedInRequest, request).membership)  # `access` saw to it
+
+    def approve(**given: Any) -> None:
+        approving.plan_approve(membership=membership, **given)
+        transaction.on_commit(lambda: launches_hand_out(*due_launches()))
+
+    plan = _find_plan(request, plan_id)
+    _tell(request, approve, _("Your approval is kept."), plan=plan)
+    return redirect("dashboard:launch-plan", plan_id)
+
+
+@require_POST
+@access(Action.LAUNCH)
+def plan_off(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """Cancel a plan with its launches."""
+    plan, form = _find_plan(request, plan_id), ReasonForm(request.POST)
+    if not form.is_valid():
+        return _plan(request, plan, status=422, cancel_form=form)
+    given = {"actor": _actor(request), "reason": form.cleaned_data["reason"]}
+    _tell(request, approving.plan_cancel, _("The plan is cancelled."), plan=plan, **given)
+    return redirect("dashboard:launch-plan", plan_id)
+
+
+@require_POST
+@access(Action.LAUNCH)
+def launch_off(request: HttpRequest, launch_id: int) -> HttpResponse:
+    """Cancel a launch."""
+    row, form = _find_launch(request, launch_id), ReasonForm(request.POST)
+    if not form.is_valid():
+        return _launch(request, row, status=422, cancel_form=form)
+    given = {"actor": _actor(request), "reason": form.cleaned_data["reason"]}
+    _tell(request, approving.launch_cancel, _("The launch is cancelled."), launch=row, **given)
+    return redirect("dashboard:launch", launch_id)
+
+
+@require_POST
+@access(Action.APPROVE_SPEND)
+def freeze(request: HttpRequest) -> HttpResponse:
+    """Turn the freeze switch."""
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        return _queue(request, status=422, freeze_form=form)
+    frozen = request.POST.get("frozen") == "yes"
+    launches_freeze(
+        organisation=organisation_of(request), actor=_actor(request), frozen=frozen,
+        reason=form.cleaned_data["reason"], now=datetime.now(UTC),
+    )  # fmt: skip
+    messages.success(request, _("Launches are frozen.") if frozen else _("Launches go on."))
+    return redirect("dashboard:launches")
+
+
+def _queue(request: HttpRequest, status: int = 200, **forms: Any) -> HttpResponse:
+    organisation, now = organisation_of(request), datetime.now(UTC)
+    zone = ZoneInfo(timezone.get_current_timezone_name())
+    rows = launch_rows(organisation)
+    open_rows = rows.exclude(state__in=OVER)
+    live = [words.launch_row(one, now) for one in open_rows.filter(due_at__lte=now + WEEK)[:A_PAGE]]
+    live.sort(key=lambda one: (one["it"].state in WAITING, one["it"].next_at))
+    over = Paginator(rows.filter(state__in=OVER).order_by("-ended_at", "-pk"), A_PAGE).get_page(
+        request.GET.get("p")
+    )
+    running = open_rows.filter(state=LaunchState.RUNNING).count()
+    waiting = open_rows.filter(state__in=WAITING).count()
+    people = plan_list(organisation, PlanState.REQUESTED).count()
+    context = {
+        "page": "launches", "tab": "launches", "tabs": LAUNCHES_TABS,
+        "heading": words.queue_heading(running, waiting, people), "people": people,
+        "running": running, "queued": waiting, "live": live, "pages": over,
+        "over": [words.launch_row(one, now) for one in over],
+        "days": words.calendar_days(calendar_of(organisation, now, now + WEEK), now, zone),
+        "limits": limits_document(organisation, now), "freeze_form": ReasonForm(),
+        "may_launch": _may(request, Action.LAUNCH), "may_freeze": _may(request, Action.APPROVE_SPEND),
+        **forms,
+    }  # fmt: skip
+    return render(request, "dashboard/launches.html", context, status=status)
+
+
+def _launch(request: HttpRequest, row: Launch, status: int = 200, **forms: Any) -> HttpResponse:
+    now = datetime.now(UTC)
+    attempts = list(row.attempts.prefetch_related("checkpoints").order_by("number"))
+    context = {
+        "page": "launches", "row": row, "told": words.launch_row(row, now),
+        "heading": words.launch_heading(row), "lanes": words.lanes(row, attempts, now),
+        "attempts": attempts, 
+        "events": [{**event_document(one), "when": one.at} for one in row.events.all()],
+        "against": words.against(row, attempts), "over": row.state in OVER, "cancel_form": ReasonForm(),
+        "may_launch": _may(request, Action.LAUNCH), **forms,
+    }  # fmt: skip
+    return render(request, "dashboard/launch.html", context, status=status)
+
+
+def _plan(request: HttpRequest, plan: LaunchPlan, status: int = 200, **forms: Any) -> HttpResponse:
+    membership = cast(SignedInRequest, request).membership
+    approvals = list(plan.approvals.select_related("user"))
+    standing = len(standing_approvals(plan))
+    mine = membership is not None and any(
+        one.user_id == membership.user_id or one.role == membership.role for one in approvals
+    )
+    context = {
+        "page": "launches", "row": plan, "told": words.plan_row(plan), "approvals": approvals,
+        "missing": max(plan.approvals_needed - standing, 0), "mine": mine,
+        "may_approve": _may(request, Action.APPROVE_SPEND), "may_launch": _may(request, Action.LAUNCH),
+        "can_approve": plan.state == PlanState.REQUESTED,
+        "can_cancel": plan.state in {PlanState.DRAFT, PlanState.REQUESTED, PlanState.APPROVED},
+        "chance": _percent(plan.document.get("chance_on_spot")),
+        "offers": words.offers_of_plan(plan), "exports": plan_exports(plan),
+        "launches": plan.launches.order_by("-due_at", "part")[:A_PAGE], "cancel_form": ReasonForm(), **forms,
+    }  # fmt: skip
+    return render(request, "dashboard/launch_plan.html", context, status=status)
+
+
+def _form(
+    request: HttpRequest, form: PlanForm, *, draft: LaunchPlan | None = None, status: int = 200
+) -> HttpResponse:
+    organisation = organisation_of(request)
+    context = {
+        "page": "launches", "form": form, "draft": draft,
+        "offers": words.offers_of_plan(draft) if draft else [],
+        "has_targets": target_list(organisation).filter(active=True).exists(),
+        "has_workloads": workload_list(organisation).exists(),
+    }  # fmt: skip
+    return render(request, "dashboard/launch_new.html", context, status=status)
+
+
+def _tell(request: HttpRequest, change: Callable[..., Any], told: str, **given: Any) -> None:
+    try:
+        change(now=datetime.now(UTC), **given)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, told)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else share * 100
+
+
+def _find_launch(request: HttpRequest, launch_id: int) -> Launch:
+    row = launch_find(organisation_of(request), launch_id)
+    if row is None:
+        raise Http404
+    return row
+
+
+def _find_plan(request: HttpRequest, plan_id: int) -> LaunchPlan:
+    row = plan_find(organisation_of(request), plan_id)
+    if row is None:
+        raise Http404
+    return row
+
+
+def _may(request: HttpRequest, action: Action) -> bool:
+    return allowed(cast(SignedInRequest, request).membership, action)
+
+
+def _actor(request: HttpRequest) -> Actor:
+    return Actor.of_user(cast(SignedInRequest, request).user)

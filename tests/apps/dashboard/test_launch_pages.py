@@ -1,0 +1,177 @@
+"""Pages of launches: who sees what, saying yes, cancelling, freezing; in two organisations."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from apps.accounts.models import Membership, Organisation, User
+from apps.accounts.roles import Role
+from apps.launches.models import (
+    Attempt,
+    Checkpoint,
+    Launch,
+    LaunchBudget,
+    LaunchGuard,
+    LaunchPlan,
+    LaunchState,
+    PlanState,
+    Stray,
+)
+from apps.launches.services.timeline import launch_event
+from tests.support.launches import launch, plan, target
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(role: Role, organisation: Organisation | None = None) -> Client:
+    organisation = organisation or Organisation.default()
+    user = User.objects.create_user(f"{role}@{organisation.slug}.example", "pw")
+    Membership.objects.create(user=user, organisation=organisation, role=role)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def story() -> Launch:
+    """A launch that was refused, interrupted, and runs again."""
+    now = timezone.now()
+    made = plan(target(), due_at=now - timedelta(hours=2), hours=4.0)
+    one = launch(made, state=LaunchState.RUNNING, first_started_at=now - timedelta(hours=2), done_hours=0.75)
+    start = now - timedelta(hours=2)
+    common: dict[str, Any] = {
+        "launch": one, "market": "spot", "zone": "use1-az1", "region": "us-east-1", "tags": {},
+        "parameters": {}, "instance_type": "m5.large", "price": Decimal("0.04"), "currency": "USD",
+    }  # fmt: skip
+    refused = "InsufficientInstanceCapacity"
+    Attempt.objects.create(**common, number=1, token="a", state="refused", code=refused, prepared_at=start)
+    Attempt.objects.create(
+        **common, number=2, token="b", state="ended", ending="interrupted", prepared_at=start, machine="i-1",
+        started_at=start, ended_at=start + timedelta(hours=1), paid=Decimal("0.04"), lost_hours=0.25,
+    )  # fmt: skip
+    last = Attempt.objects.create(
+        **common, number=3, token="c", state="running", prepared_at=start + timedelta(hours=1), machine="i-2",
+        started_at=start + timedelta(hours=1),
+    )  # fmt: skip
+    Checkpoint.objects.create(attempt=last, at=now, marked_at=now, work_hours=0.75, name="c3")
+    launch_event(one, "refused", attempt=1, code="InsufficientInstanceCapacity", next="next pool")
+    launch_event(one, "ended", machine="i-1", ending="interrupted", lost=0.25)
+    return one
+
+
+def text(client: Client, address: str, status: int = 200) -> str:
+    answer = client.get(address)
+    assert answer.status_code == status, address
+    return str(answer.content.decode())
+
+
+def test_empty_pages_say_what_to_do() -> None:
+    client = signed_in(Role.ENGINEER)
+    assert "Nothing runs and nothing waits" in text(client, "/launches/")
+    assert "No plan has been made." in text(client, "/launches/plans/")
+    assert "No target may launch." in text(client, "/launches/plans/new/")
+
+
+def test_the_queue_and_one_launch(story: Launch) -> None:
+    client = signed_in(Role.ENGINEER)
+    later = launch(story.plan, due_at=timezone.now() + timedelta(hours=3))
+    LaunchBudget.objects.create(organisation=story.organisation, monthly=10, currency="USD")
+    now = timezone.now()
+    Stray.objects.create(
+        target=story.plan.target, machine="i-9", launched_at=now, first_seen_at=now, seen_at=now
+    )
+    page = text(client, "/launches/")
+    for words in ("machines run and 1 launches wait", "It is due at", "up to $0.30", "i-9", "$10.00"):
+        assert words in page, words
+    page = text(client, f"/launches/{story.pk}/")
+    for words in (
+        "Nightly runs: <span class=\"key\">0.75 h</span> of 4.00 h", "InsufficientInstanceCapacity",
+        "Machine i-1 ended: taken back by the provider. 0.25 h of work were lost.", "class=\"tick\"",
+    ):  # fmt: skip
+        assert words in page, words
+    assert text(client, f"/launches/{later.pk}/")
+
+
+def test_a_plan_is_approved_and_cancelled_with_a_reason() -> None:
+    made = plan(state=PlanState.REQUESTED)
+    admin = signed_in(Role.ADMIN)
+    page = text(admin, f"/launches/plans/{made.pk}/")
+    assert "Approve up to $0.30" in page
+    LaunchPlan.objects.filter(pk=made.pk).update(valid_until=timezone.now() + timedelta(days=1))
+    assert admin.post(f"/launches/plans/{made.pk}/approve/").status_code == 302
+    made.refresh_from_db()
+    assert (made.state, made.launches.count()) == (PlanState.APPROVED, 1)
+    assert admin.post(f"/launches/plans/{made.pk}/cancel/", {"reason": ""}).status_code == 422
+    one = made.launches.get()
+    Launch.objects.filter(pk=one.pk).update(state="queued", ended_at=None)
+    assert admin.post(f"/launches/{one.pk}/cancel/", {"reason": "no"}).status_code == 302
+    one.refresh_from_db()
+    assert one.state == LaunchState.CANCELLED
+    assert admin.post(f"/launches/plans/{made.pk}/cancel/", {"reason": "no"}).status_code == 302
+    made.refresh_from_db()
+    assert made.state == PlanState.CANCELLED
+
+
+def test_roles_may_what_they_may(story: Launch) -> None:
+    made = plan(story.plan.target, name="Asked", state=PlanState.REQUESTED)
+    viewer, engineer, finance = (signed_in(role) for role in (Role.VIEWER, Role.ENGINEER, Role.FINANCE))
+    assert "Cancel this launch" not in text(viewer, f"/launches/{story.pk}/")
+    assert "Approving needs the role finance or admin." in text(engineer, f"/launches/plans/{made.pk}/")
+    for client, address in (
+        (viewer, f"/launches/{story.pk}/cancel/"), (finance, f"/launches/{story.pk}/cancel/"),
+        (engineer, f"/launches/plans/{made.pk}/approve/"), (engineer, "/launches/freeze/"),
+        (viewer, "/launches/freeze/"),
+    ):  # fmt: skip
+        assert client.post(address, {"reason": "x", "frozen": "yes"}).status_code == 403, address
+    assert LaunchGuard.objects.filter(frozen=True).count() == 0
+    assert finance.post("/launches/freeze/", {"reason": "audit", "frozen": "yes"}).status_code == 302
+    assert "audit" in text(viewer, "/launches/")
+    assert finance.post("/launches/freeze/", {"reason": "", "frozen": "no"}).status_code == 422
+    assert LaunchGuard.objects.get().frozen is True
+
+
+def test_another_organisation_sees_nothing(story: Launch) -> None:
+    other = Organisation.objects.create(name="Other", slug="other")
+    client = signed_in(Role.ADMIN, other)
+    assert "Nightly" not in text(client, "/launches/")
+    for address in (f"/launches/{story.pk}/", f"/launches/plans/{story.plan_id}/", "/launches/999999/"):
+        text(client, address, 404)
+    for address in (f"/launches/{story.pk}/cancel/", f"/launches/plans/{story.plan_id}/approve/"):
+        assert client.post(address, {"reason": "x"}).status_code == 404
+    story.refresh_from_db()
+    assert story.state == LaunchState.RUNNING
+
+
+def test_planning_shows_first_and_keeps_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    from apps.workloads.models import Workload
+
+    place = target()
+    saved = Workload.objects.create(
+        organisation=place.organisation, name="Nightly", hours=2.0, types=["m5.large"], regions=["us-east-1"],
+        product="Linux/UNIX", slack_hours=6.0,
+    )  # fmt: skip
+    offer: dict[str, Any] = {
+        "rank": 1, "market": "spot", "region": "us-east-1", "zone": "z", "zone_name": "us-east-1a",
+        "type": "m5.large", "price": "0.04", "currency": "USD", "cost": "0.08", "cost_low": "0.08",
+        "cost_high": "0.09", "start": None, "reason": "",
+    }  # fmt: skip
+    monkeypatch.setattr(
+        "apps.launches.services.planning.advise_launch",
+        lambda **given: {"sentence": "Now.", "plans": [offer]},
+    )
+    client = signed_in(Role.ENGINEER)
+    body = {"workload": str(saved.pk), "target": place.name, "priority": "5", "preemption": "Never",
+            "start_minutes": "60"}  # fmt: skip
+    page = client.post("/launches/plans/new/", {**body, "look": "1"})
+    assert (page.status_code, LaunchPlan.objects.count()) == (200, 0)
+    assert "about $0.08, at most $0.09" in page.content.decode()
+    assert client.post("/launches/plans/new/", {**body, "priority": "1001"}).status_code == 422
+    assert client.post("/launches/plans/new/", body).status_code == 302
+    made = LaunchPlan.objects.get()
+    assert (made.priority, made.workload_id, made.state) == (5, saved.pk, PlanState.REQUESTED)
