@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 VENV = .venv/bin/python
 ARGS ?=
 
-.PHONY: setup setup-base run test check bench e2e requirements
+.PHONY: setup setup-base run test check bench faults e2e requirements
 
 setup: python
 	@$(PYTHON) scripts/setup.py --dev
@@ -37,6 +37,10 @@ check: setup
 
 bench: setup
 	@$(VENV) -m bench $(ARGS)
+
+# Launches while workers are killed, servers restarted and answers lost: docs/algorithms/launches.md.
+faults: setup
+	@$(VENV) -m faults $(ARGS)
 
 e2e: setup
 	@sh scripts/chromium.sh
