@@ -23,6 +23,7 @@ from apps.api.views import (
     commitments,
     cost_checks,
     deals,
+    device_work,
     document,
     expected,
     feeds,
@@ -32,12 +33,14 @@ from apps.api.views import (
     launches,
     machines,
     members,
+    pools,
     price_file,
     prices,
     purchases,
     recommendations,
     reports,
     saved,
+    schedules,
     spend,
     storage,
     storage_files,
@@ -58,6 +61,8 @@ accounts_urls = [
     path("members/<id:member_id>", members.OneMember.as_view(), name="member"),
     path("members/<id:member_id>/link", members.MemberLink.as_view(), name="member-link"),
     path("audit", accounts.Audit.as_view(), name="audit"),
+    path("audit/chain", accounts.AuditChain.as_view(), name="audit-chain"),
+    path("audit/entries", accounts.SealedEntries.as_view(), name="audit-entries"),
 ]
 ingest_urls = [
     path("ingest/prices", ingest.LoadPrices.as_view(), name="ingest-prices"),
@@ -267,6 +272,61 @@ reports_urls = [
     path("alert-channels/<id:channel_id>", alerts.OneChannel.as_view(), name="alert-channel"),
     path("alert-channels/<id:channel_id>/test", alerts.TestChannel.as_view(), name="alert-channel-test"),
 ]
+pools_urls = [
+    path("pools", pools.Pools.as_view(), name="pools"),
+    path("pools/choose", pools.PoolChoices.as_view(), name="pool-choices"),
+    path("pools/<id:pool_id>/devices", pools.Devices.as_view(), name="pool-devices"),
+    path("devices", pools.AllDevices.as_view(), name="devices"),
+    path("devices/<id:device_id>/revoke", pools.RevokeDevice.as_view(), name="device-revoke"),
+    path("own-work", pools.AllWork.as_view(), name="own-work"),
+    path("launch-plans/<id:plan_id>/exports", pools.PlanExports.as_view(), name="launch-plan-exports"),
+    path("device/poll", device_work.DevicePoll.as_view(), name="device-poll"),
+    path("device/work/<id:work_id>/renew", device_work.DeviceRenew.as_view(), name="device-renew"),
+    path(
+        "device/work/<id:work_id>/checkpoint",
+        device_work.DeviceCheckpoint.as_view(),
+        name="device-checkpoint",
+    ),
+    path("device/work/<id:work_id>/yield", device_work.DeviceYield.as_view(), name="device-yield"),
+    path("device/work/<id:work_id>/result", device_work.DeviceResult.as_view(), name="device-result"),
+    path("stop-schedules", schedules.Schedules.as_view(), name="schedules"),
+    path("stop-schedules/preview", schedules.SchedulePreview.as_view(), name="schedule-preview"),
+    path("stop-schedules/<id:schedule_id>", schedules.OneSchedule.as_view(), name="schedule"),
+    *(
+        path(f"stop-schedules/<id:schedule_id>/{verb}", view.as_view(), name=f"schedule-{verb}")
+        for verb, view in (
+            ("approve", schedules.ApproveSchedule),
+            ("dry-run", schedules.TrySchedule),
+            ("pause", schedules.PauseSchedule),
+            ("resume", schedules.ResumeSchedule),
+            ("cancel", schedules.CancelSchedule),
+        )
+    ),
+]
+reports_urls = [
+    path("report-subscriptions", reports.Subscriptions.as_view(), name="report-subscriptions"),
+    path(
+        "report-subscriptions/<id:subscription_id>",
+        reports.OneSubscription.as_view(),
+        name="report-subscription",
+    ),
+    path(
+        "report-subscriptions/<id:subscription_id>/preview",
+        reports.PreviewReport.as_view(),
+        name="report-preview",
+    ),
+    path("report-subscriptions/<id:subscription_id>/send", reports.SendReport.as_view(), name="report-send"),
+    path("reports", reports.Reports.as_view(), name="reports"),
+    path("reports/bounces", reports.Bounces.as_view(), name="report-bounces"),
+    path("reports/mails/<id:delivery_id>/retry", reports.RetryMail.as_view(), name="report-mail-retry"),
+    path("reports/<id:report_id>", reports.OneReport.as_view(), name="report"),
+    path("alerts", alerts.Alerts.as_view(), name="alerts"),
+    path("alerts/<id:alert_id>/snooze", alerts.SnoozeAlert.as_view(), name="alert-snooze"),
+    path("alerts/<id:alert_id>/wake", alerts.WakeAlert.as_view(), name="alert-wake"),
+    path("alert-channels", alerts.Channels.as_view(), name="alert-channels"),
+    path("alert-channels/<id:channel_id>", alerts.OneChannel.as_view(), name="alert-channel"),
+    path("alert-channels/<id:channel_id>/test", alerts.TestChannel.as_view(), name="alert-channel-test"),
+]
 document_urls = [
     path("schema", document.Schema.as_view(), name="schema"),
     path("docs", document.document_page, name="docs"),
@@ -291,6 +351,8 @@ urlpatterns: list[URLPattern] = [
     *purchases_urls,
     *storage_urls,
     *waste_urls,
+    *reports_urls,
+    *pools_urls,
     *reports_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.

@@ -58,4 +58,6 @@ CHECKS_TABS: tuple[Tab, ...] = (
 LAUNCHES_TABS: tuple[Tab, ...] = (
     Tab("launches", _("Launches")),
     Tab("launch-plans", _("Plans")),
+    Tab("pools", _("Pools and devices")),
+    Tab("schedules", _("Schedules")),
 )

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from offpeak import __version__
+from offpeak import __version__, device
 from offpeak.errors import FAILED, REFUSED, USAGE, EndError
 from offpeak.server import call
 
@@ -29,7 +29,8 @@ def main(words: list[str] | None = None) -> NoReturn:
     """The program."""
     options = _parser().parse_args(words)
     try:
-        sys.exit({"check": _check, "prices": _prices, "comment": _comment}[options.verb](options))
+        verbs = {"check": _check, "prices": _prices, "comment": _comment, "device": device.run}
+        sys.exit(verbs[options.verb](options))
     except EndError as error:
         print(f"offpeak: {error}", file=sys.stderr)
         sys.exit(error.code)
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--forge", choices=FORGES, default="github", help="whose limit a comment keeps")
     check.add_argument("--link", default="", help="address of the report; default: the check on the server")
+    device.add_parser(verbs)
     prices = verbs.add_parser("prices", help="export a price file for check --offline")
     prices.add_argument("--output", metavar="FILE", required=True)
     prices.add_argument("--regions", default="", help="with commas; default: all")

@@ -26,6 +26,7 @@ PAGES = {
     "run-empty": "/run/", "storage": "/storage/", "checkpoints": "/storage/checkpoints/",
     "purchases": "/deals/purchases/", "storage-prices": "/storage/prices/",
     "checks": "/checks/", "check-policies": "/checks/policies/",
+    "pools": "/launches/pools/?hours=8&units=1", "schedules": "/launches/schedules/",
     "reports": "/reports/", "alerts": "/reports/alerts/",
 }  # fmt: skip
 LOOKS = (

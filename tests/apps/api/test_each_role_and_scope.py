@@ -13,6 +13,7 @@ from apps.accounts.models import Membership, Organisation, User
 from apps.accounts.roles import ROLE_ACTIONS, Action, Role, Scope
 from apps.api import urls
 from apps.api.endpoint import Endpoint
+from apps.api.views.device_work import DeviceView
 from apps.api.views.machines import MachineView
 from apps.billing.models import SavedView
 from apps.dashboard import urls as pages
@@ -32,8 +33,8 @@ def endpoints() -> Iterator[tuple[str, str, Endpoint]]:
     """(method, address of something that is not there, declaration)."""
     for pattern in urls.urlpatterns:
         view = getattr(pattern.callback, "cls", None)
-        # Machines of a launch have no role: tests/apps/launches looks at who may there.
-        if view is not None and not issubclass(view, MachineView):
+        # Machines of a launch and devices have no role: who may there is looked at in tests of their own.
+        if view is not None and not issubclass(view, MachineView | DeviceView):
             address = "/api/v1/" + re.sub(r"<id:\w+>", str(NOWHERE), str(pattern.pattern))
             for method, endpoint in view.endpoints.items():
                 yield method, address, endpoint

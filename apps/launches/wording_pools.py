@@ -1,0 +1,40 @@
+"""Why a pool was taken or not, in the reader's language."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from finops.engine.launches.pool import PoolChoice, Why
+
+
+def why_pool(one: PoolChoice) -> str:
+    """A sentence."""
+    words = {
+        Why.TAKEN: _("The cheapest that meets every condition."),
+        Why.DEARER: _("It would do, but costs more."),
+        Why.KIND: _("This kind of pool is not allowed for the work."),
+        Why.REGION: _("It is in another region than allowed."),
+        Why.SIZE: _("It never has so many units for one job."),
+        Why.FULL: _("It has enough units, but they are busy."),
+        Why.CURRENCY: _("It costs in another currency."),
+        Why.NEVER_DONE: _(
+            "The work would not end there: interrupted too often, or no window is long enough."
+        ),
+        Why.DEADLINE: _("It would end after the deadline."),
+        Why.FALLBACK: _("After an interruption no time would be left to repeat the work on safe ground."),
+        Why.BUDGET: _("It costs more than the limit."),
+    }
+    return words[one.why]
+
+
+def why_no_work(reason: str) -> str:
+    """Why a device gets no work now."""
+    words = {
+        "revoked": _("Its key was revoked."),
+        "pool_off": _("Its pool is not in use."),
+        "outside_window": _("It is outside of its window."),
+        "window_ends": _("Its window ends soon."),
+        "in_use": _("Somebody uses it."),
+        "nothing_waits": _("No work waits."),
+    }
+    return words.get(reason, "")
