@@ -40,6 +40,7 @@ def _failed(organisation: Organisation, now: datetime) -> Iterable[Found]:
             period=row.due_at.isoformat()[:16],
             team=row.plan.team_id,
             facts={
+                "launch": row.pk,
                 "name": row.plan.name,
                 "state": row.state,
                 "due_at": row.due_at.isoformat(),
@@ -58,7 +59,9 @@ def _failed_told(facts: Facts) -> Told:
         title = _("The launch %(name)s of %(at)s was missed") % values
     else:
         title = _("The launch %(name)s of %(at)s failed") % values
-    return Told(title, w.clean(why_text(facts["why"], facts["why_values"])), w.link("overview"))
+    return Told(
+        title, w.clean(why_text(facts["why"], facts["why_values"])), w.link("launch", facts["launch"])
+    )
 
 
 def _storms(organisation: Organisation, now: datetime) -> Iterable[Found]:
@@ -89,4 +92,4 @@ def _storm_told(facts: Facts) -> Told:
         count,
     )
     text = _("Work goes on elsewhere from its last checkpoint. Think about another region or on demand.")
-    return Told(title % values, text, w.link("market"))
+    return Told(title % values, text, w.link("launches"))

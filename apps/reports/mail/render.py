@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from apps.reports.mail.letter import UNSUBSCRIBE, Letter
 from apps.reports.sections import Block, Cell
+from finops.text import display as fmt
 
 CHART = "days"
 WIDTH = 76
@@ -101,7 +102,10 @@ def _table(block: Block) -> list[str]:
             [*name[:-1], _left(name[-1], first) + numbers]
         )
         subs = [cell.sub for cell in row[:1] if cell.sub]
-        subs += [f"{block.columns[i].title} {cell.sub}" for i, cell in enumerate(row) if i and cell.sub]
+        for column, cell in zip(block.columns[1:], row[1:], strict=False):
+            # A bare figure says which column it is of; a sentence speaks for itself.
+            figure = cell.sub[:1].isdigit() or cell.sub.startswith(fmt.MINUS)
+            subs += [f"{column.title} {cell.sub}" if figure else cell.sub] if cell.sub else []
         lines += _wrapped("  " + " · ".join(subs), indent=2) if subs else []
         lines += [f"  {cell.link}" for cell in row[:1] if cell.link]
     return lines

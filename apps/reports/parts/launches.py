@@ -80,7 +80,7 @@ def _row(row: Launch, question: Question) -> tuple[Cell, ...]:
     sub = " · ".join(part for part in (zone_at, str(row.get_state_display()), w.clean(why)) if part)
     plan, currency = planned(row), _currency(row)
     return (
-        Cell(w.clean(row.plan.name), sub),
+        Cell(w.clean(row.plan.name), sub, w.link("launch", row.pk)),
         Cell(w.money(plan, currency, cents=True) if currency else fmt.UNKNOWN),
         Cell(w.money(row.paid, currency, cents=True) if currency else fmt.UNKNOWN),
     )

@@ -12,13 +12,16 @@ import http.client
 import ipaddress
 import socket
 import ssl
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 
-TIMEOUT, MOST = 10.0, 2000
+# Seconds for each step and for the whole answer: a server that drips a byte at a time must not keep a worker.
+TIMEOUT, WHOLE, MOST = 10.0, 20.0, 2000
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 # Prefixes of IPv6 in which an IPv4 address travels: 6to4, NAT64 (RFC 6052, RFC 8215).
@@ -174,7 +177,16 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> Answer:
     raise NoConnectionError(f"{host} cannot be reached: {type(last).__name__}")
 
 
+def _cut(sock: socket.socket) -> None:
+    """End a conversation that takes too long: whoever reads gets an error."""
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+
+
 def _exchange(connection: _Pinned, target: str, body: bytes, headers: dict[str, str]) -> Answer:
+    watch = threading.Timer(WHOLE, _cut, [connection.sock])
+    watch.daemon = True
+    watch.start()
     try:
         connection.request(
             "POST", target, body, {**headers, "User-Agent": f"Offpeak/{settings.OFFPEAK_VERSION}"}
@@ -183,5 +195,7 @@ def _exchange(connection: _Pinned, target: str, body: bytes, headers: dict[str, 
         text = response.read(MOST).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException) as error:
         raise NoResponseError(type(error).__name__) from error
+    finally:
+        watch.cancel()
     wait = response.headers.get("Retry-After", "")
     return Answer(response.status, " ".join(text.split())[:300], int(wait[:6]) if wait.isdecimal() else None)

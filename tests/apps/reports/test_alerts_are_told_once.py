@@ -321,3 +321,34 @@ def test_the_address_is_a_secret_in_audit_and_answers(
 ) -> None:
     channel(kind="webhook", address=hook.address, emails=[])
     assert "SECRET9" not in json.dumps(list(AuditEntry.objects.values("before", "after")), default=str)
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "localhost"])
+def test_other_spellings_of_this_machine_are_refused(host: str) -> None:
+    with pytest.raises((outbound.AddressRefusedError, outbound.NoConnectionError)):
+        outbound.post(f"https://{host}/", b"", {})
+
+
+def test_a_server_that_drips_its_answer_is_cut_off(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.WEBHOOK_ALLOWED_NETWORKS = ["127.0.0.0/8"]
+    monkeypatch.setattr(outbound, "WHOLE", 0.3)
+    stop = threading.Event()
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+
+        def drip() -> None:
+            peer, _address = server.accept()
+            with peer:
+                while not stop.wait(0.05):
+                    try:
+                        peer.send(b"H")
+                    except OSError:
+                        return
+
+        worker = threading.Thread(target=drip, daemon=True)
+        worker.start()
+        with pytest.raises(outbound.NoResponseError):
+            outbound.post(f"http://127.0.0.1:{server.getsockname()[1]}/", b"{}", {})
+        stop.set()
+        worker.join()

@@ -17,6 +17,7 @@ from apps.accounts.models import AuditEntry, Organisation, User
 from apps.reports.models import Delivery, Recipient, Report, Subscription
 from apps.reports.services.bounces import NoBounceError, bounce_read, bounce_record
 from apps.reports.services.subscriptions import recipient_resume, subscription_save
+from finops.redact import redact
 from tests.apps.reports.conftest import TEST
 
 NOW = datetime(2026, 5, 25, 6, tzinfo=UTC)
@@ -202,3 +203,7 @@ def test_only_people_of_the_organisation_get_its_costs(
             organisation=organisation, actor=TEST, fields={"name": "x"}, recipients=[email], now=NOW
         )
         assert Recipient.objects.get().email == email
+
+
+def test_the_link_is_no_text_of_a_log() -> None:
+    assert redact("GET /unsubscribe/SECRET7-x_y/ 200") == "GET /unsubscribe/[redacted]/ 200"
