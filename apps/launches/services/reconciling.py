@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from apps.launches.models import OPEN, OVER, Attempt, AttemptState, Launch, LaunchState, LaunchTarget
@@ -38,15 +38,17 @@ from finops.providers.launching import Executor, LaunchOutcomeUnknownError, Laun
 log = structlog.get_logger(__name__)
 # A machine that ran and does not show any more in so many looks is gone.
 GONE_AFTER = 3
+# A region where nothing was launched for so long is not looked at.
+LOOK_BACK = timedelta(days=14)
 GONE_LOOKS_APART = timedelta(minutes=1)
 
 
 def reconcile_all(*, now: datetime) -> Counter[str]:
     """Every target; what was done, by name. One that cannot be reached keeps the others from nothing."""
     done: Counter[str] = Counter()
-    done["leases"] = leases_end() + _left_open(now)
+    done["leases"] = leases_end() + _left_open(now) + _left_unknown(now)
     for target in LaunchTarget.objects.select_related("organisation"):
-        for region in _regions(target):
+        for region in _regions(target, now):
             try:
                 done += reconcile(target=target, region=region, now=now)
             except ProviderError as error:
@@ -101,6 +103,15 @@ def _left_open(now: datetime) -> int:
     left = Attempt.objects.filter(launch__state__in=OVER, prepared_at__lt=late)
     sent = left.filter(state=AttemptState.CALLED).update(state=AttemptState.UNKNOWN)
     return sent + left.filter(state=AttemptState.PREPARED).update(state=AttemptState.REFUSED, code="NotSent")
+
+
+def _left_unknown(now: datetime) -> int:
+    """Launches whose open call was answered after all by a worker that had lost them: they wait again."""
+    open_calls = Attempt.objects.filter(launch=OuterRef("pk"), state__in=OPEN)
+    left = Launch.objects.filter(~Exists(open_calls), state=LaunchState.UNKNOWN)
+    again = {"next_at": now, "stated_at": now, "why": "lost_worker", "why_values": {}}
+    first = left.filter(first_started_at__isnull=True).update(state=LaunchState.QUEUED, **again)
+    return first + left.update(state=LaunchState.INTERRUPTED, **again)
 
 
 def reconcile(*, target: LaunchTarget, region: str, now: datetime) -> Counter[str]:
@@ -268,7 +279,8 @@ def _of(target: LaunchTarget, region: str, states: list[AttemptState]) -> Any:
     )
 
 
-def _regions(target: LaunchTarget) -> list[str]:
+def _regions(target: LaunchTarget, now: datetime) -> list[str]:
     """Regions in which something was launched in the last weeks, or is open."""
-    rows = Attempt.objects.filter(launch__plan__target=target).order_by()
+    recent = Q(prepared_at__gt=now - LOOK_BACK) | Q(state__in=OPEN)
+    rows = Attempt.objects.filter(recent, launch__plan__target=target).order_by()
     return sorted(set(rows.values_list("region", flat=True).distinct()))

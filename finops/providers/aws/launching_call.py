@@ -8,6 +8,7 @@ repeat of either safe. Source: the EC2 API reference, read 2026-11.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -18,6 +19,7 @@ RUN, FLEET = "RunInstances", "CreateFleet"
 SPOT, ON_DEMAND = "spot", "on-demand"
 MAX_USER_DATA = 16 * 1024
 MAX_TAGS, MAX_TAG_VALUE = 50, 256
+_OTHER = re.compile(r"[^\w\s+\-=.:/@]")
 # What a target's settings may name; another name is a mistake that must not pass in silence.
 SETTINGS = frozenset({
     "call", "images", "launch_template", "instance_profile", "subnets", "security_groups", "key_name",
@@ -73,7 +75,10 @@ def call_parameters(
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as EC2 takes them, cut to what it takes."""
+    """Tags as EC2 takes them: other signs than letters, digits, blanks, + - = . _ : / @ become _, long values
+    are cut. Ours that are looked for are never changed by it.
+    """
+    tags = {key: _OTHER.sub("_", value) for key, value in tags.items()}
     return [{"Key": key[:128], "Value": value[:MAX_TAG_VALUE]} for key, value in sorted(tags.items())][
         :MAX_TAGS
     ]

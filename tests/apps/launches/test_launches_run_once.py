@@ -170,6 +170,19 @@ def test_a_worker_killed_after_the_call_leaves_no_second_machine(ec2: Cloud, set
 
 
 @pytest.mark.django_db
+def test_an_answer_that_came_after_the_lease_does_not_hold_it_for_ever(ec2: Cloud) -> None:
+    one = due()
+    Launch.objects.filter(pk=one.pk).update(state="unknown", claims=2)
+    Attempt.objects.create(
+        launch=one, number=1, market="spot", parameters={}, tags={}, token="t", state="refused",
+        code="InsufficientInstanceCapacity", prepared_at=timezone.now(),
+    )  # fmt: skip
+    reconcile_all(now=timezone.now())
+    one.refresh_from_db()
+    assert (one.state, one.why) == (State.QUEUED, "lost_worker")
+
+
+@pytest.mark.django_db
 def test_a_worker_killed_before_the_call_hands_the_launch_back(ec2: Cloud) -> None:
     one = due()
     Launch.objects.filter(pk=one.pk).update(state="claimed", lease_until=timezone.now() - MINUTES, claims=1)
