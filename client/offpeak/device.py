@@ -140,6 +140,10 @@ class Agent:
             except LostError:
                 _end(process, self.options.grace)
                 return
+            except EndError:
+                # The key was revoked meanwhile: nothing of ours goes on here.
+                _end(process, self.options.grace)
+                raise
         if why:
             self._give_back(work, marks, why)
             return
