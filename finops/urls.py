@@ -6,10 +6,12 @@ from django.views.i18n import set_language
 
 from apps.accounts.urls import urlpatterns as account_urls
 from apps.api.views.health import healthz, readyz
+from apps.api.views.metrics import metrics
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
     path("accounts/", include(account_urls)),
     # The sign-in page offers the language too.
     path("i18n/setlang/", login_not_required(set_language), name="set_language"),

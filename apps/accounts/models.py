@@ -224,3 +224,30 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_label} {self.action}"
+
+
+class AuditSeal(models.Model):
+    """The place of an entry in its organisation's hash chain; the database writes it when the entry commits.
+
+    `hash` is the SHA-256 of `previous`, a line break and the entry as text (`accounts_audit_text` in the
+    database), `previous` the hash before it, 64 zeros for the first. Append-only like the trail itself.
+    """
+
+    entry = models.OneToOneField(AuditEntry, on_delete=models.PROTECT, primary_key=True, related_name="seal")
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="+", null=True, blank=True
+    )
+    number = models.BigIntegerField()
+    previous = models.CharField(max_length=64)
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "number"], name="audit_seal_once", nulls_distinct=False
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.hash[:12]}"

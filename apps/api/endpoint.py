@@ -21,6 +21,7 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.views.decorators.http import conditional_page
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication, get_authorization_header
@@ -35,8 +36,10 @@ from apps.accounts.access import check
 from apps.accounts.actors import Actor
 from apps.accounts.models import ApiKey, Membership, Organisation, User
 from apps.accounts.roles import Action, Scope
+from apps.api import idempotency
 from apps.api.authentication import ApiKeyAuthentication, refuse_key_in_address
 from apps.api.errors import Refused
+from apps.api.models import IdempotentCall
 from apps.api.parsers import StrictJsonParser
 from apps.api.schema import EndpointSchema
 from apps.api.strict import StrictQuery, StrictSerializer
@@ -51,7 +54,8 @@ class Endpoint:
 
     `action` is what the person's role must hold; `scope` is what a key must hold: None closes the endpoint
     to keys, "any" lets every key in. `query` and `body` are strict; without them any parameter or field is
-    an error. `refusals` are statuses beyond those that every endpoint has.
+    an error. `refusals` are statuses beyond those that every endpoint has. `secret`: the answer is shown once
+    and never kept.
     """
 
     summary: str
@@ -63,6 +67,7 @@ class Endpoint:
     status: int = 200
     description: str = ""
     refusals: tuple[int, ...] = ()
+    secret: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,10 @@ class Operator:
     pk: str
     is_authenticated: ClassVar[bool] = True
     is_active: ClassVar[bool] = True
+
+
+class _RepeatedError(Exception):
+    """This write was done before; its answer is kept."""
 
 
 class EndpointPermission(BasePermission):
@@ -126,6 +135,7 @@ class ApiView(APIView):
     key: ApiKey | None
     query: dict[str, Any]
     body: dict[str, Any]
+    _once: IdempotentCall | None = None
 
     @property
     def endpoint(self) -> Endpoint:
@@ -135,6 +145,24 @@ class ApiView(APIView):
     def max_body(self) -> int:
         """Bytes that a body may have; looked at before anything of it is read."""
         return int(settings.API_BODY_MAX_BYTES)
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        """The view; answers to GET have an ETag, and one that the caller has is a 304 without a body."""
+        return conditional_page(super().as_view(**initkwargs))
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        """The answer with what is left of the caller's requests of this minute; a keyed write is settled."""
+        made = super().finalize_response(request, response, *args, **kwargs)
+        if self._once is not None:
+            idempotency.settle(self._once, made, secret=self.endpoint.secret)
+        rate = getattr(getattr(request, "_request", request), "rate", None)
+        if rate is not None:
+            limit, left, seconds = rate
+            made["RateLimit-Limit"] = str(limit)
+            made["RateLimit-Remaining"] = str(left)
+            made["RateLimit-Reset"] = str(seconds)
+        return made
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate, permit, count, then validate query and body."""
@@ -156,6 +184,17 @@ class ApiView(APIView):
             self.actor = Actor.of_user(cast(User, request.user))
         self.query = self.endpoint.query.parse(request.query_params)
         self.body = self._body(request)
+        self._once = idempotency.claim(request, organisation=self.organisation, actor=self.actor)
+        if self._once is not None and self._once.status is not None:
+            raise _RepeatedError
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """The kept answer of a write that was sent before, else the error in its shape."""
+        if isinstance(exc, _RepeatedError):
+            call, self._once = self._once, None
+            assert call is not None  # noqa: S101 - it is raised with a call only
+            return Response(call.document, status=call.status, headers={"Idempotency-Replayed": "true"})
+        return super().handle_exception(exc)
 
     def _check_role_before_the_body(self, request: Request) -> None:
         """Refuse a person without the role now: the CSRF check reads the form, where its token may be."""

@@ -35,13 +35,20 @@ class ActorThrottle(BaseThrottle):
         else:
             who = f"address:{self.get_ident(request)}"
         name = f"throttle:{who}:{int(self._now // WINDOW_SECONDS)}"
+        limit = int(settings.API_THROTTLE_PER_MINUTE)
         try:
             cache.add(name, 0, timeout=2 * WINDOW_SECONDS)
-            return cache.incr(name) <= settings.API_THROTTLE_PER_MINUTE
+            count = cache.incr(name)
+            request._request.rate = (limit, max(limit - count, 0), self.left())  # type: ignore[attr-defined]
+            return bool(count <= limit)
         except (RedisError, ValueError) as error:
             log.warning("throttle_without_cache", error=str(error))
             return True
 
+    def left(self) -> int:
+        """Whole seconds to the next minute of the clock."""
+        return int(WINDOW_SECONDS - self._now % WINDOW_SECONDS) + 1
+
     def wait(self) -> float:
-        """Seconds to the next minute."""
-        return WINDOW_SECONDS - self._now % WINDOW_SECONDS + 1
+        """Seconds until requests pass again."""
+        return float(self.left())

@@ -196,6 +196,7 @@ LAUNCH_SECOND_APPROVAL_ABOVE = env.str("LAUNCH_SECOND_APPROVAL_ABOVE", default="
 ADVICE_KEEP_DAYS = env.int("ADVICE_KEEP_DAYS", default=400)
 # Seconds that a worker may spend on pages ahead of their readers after each load of prices; 0: none.
 WARM_UP_SECONDS = env.int("WARM_UP_SECONDS", default=60)
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 API_THROTTLE_PER_MINUTE = env.int("API_THROTTLE_PER_MINUTE", default=600)
 API_BODY_MAX_BYTES = env.int("API_BODY_MAX_BYTES", default=1024 * 1024)
 

@@ -10,13 +10,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.audit_chain import BATCH, chain_rows, chain_state
 from apps.accounts.models import ActorKind, ApiKey
 from apps.accounts.roles import ROLE_ACTIONS, Action, Role, Scope
 from apps.accounts.selectors import api_key_list, audit_list, team_list
 from apps.accounts.services import api_key_create, api_key_revoke
 from apps.accounts.services.keys import DEFAULT_LIFE_DAYS, MAX_LIFE_DAYS
 from apps.api.endpoint import ApiView, Endpoint, found_or_404, page_of
-from apps.api.strict import PageQuery, StrictSerializer, UtcDateTimeField
+from apps.api.strict import PageQuery, StrictQuery, StrictSerializer, UtcDateTimeField
 
 
 class MeAnswer(serializers.Serializer[Any]):
@@ -206,3 +207,83 @@ class Audit(ApiView):
         """One page of entries."""
         filters = {name: self.query.get(name, "") for name in ("action", "object_type", "object_id")}
         return self.page(audit_list(self.organisation, **filters))
+
+
+class ChainAnswer(serializers.Serializer[Any]):
+    """Whether the hash chain of the trail holds."""
+
+    entries = serializers.IntegerField()
+    sealed = serializers.IntegerField(help_text="Entries in the chain; the rest is being written.")
+    valid = serializers.BooleanField()
+    broken = serializers.IntegerField(allow_null=True, help_text="The first number that does not hold.")
+    head = serializers.CharField(
+        allow_null=True, help_text="Names the whole history: write it down elsewhere."
+    )
+    expected = serializers.BooleanField(allow_null=True, help_text="Whether `expect` is in the chain.")
+
+
+class ChainQuery(StrictQuery):
+    """A head that was written down before."""
+
+    expect = serializers.RegexField(r"^[0-9a-f]{64}$", required=False, help_text="64 hex digits.")
+
+
+class AuditChain(ApiView):
+    """The chain of the trail."""
+
+    tag = "accounts"
+    endpoints = {
+        "GET": Endpoint(
+            summary="Verify the hash chain of the audit trail",
+            action=Action.VIEW_AUDIT,
+            scope=Scope.READ_AUDIT,
+            query=ChainQuery,
+            answer=ChainAnswer,
+        )
+    }
+
+    def get(self, request: Request) -> Response:
+        """Its state."""
+        return self.answer(chain_state(self.organisation, expect=self.query.get("expect", "")))
+
+
+class SealedAnswer(serializers.Serializer[Any]):
+    """An entry in the chain: `hash` is sha256 of `previous`, a line break and `text`, in hex."""
+
+    number = serializers.IntegerField()
+    previous = serializers.CharField()
+    hash = serializers.CharField()
+    text = serializers.CharField(help_text="The entry as a JSON array, to the letter.")
+
+
+class SealedPage(serializers.Serializer[Any]):
+    """Entries, oldest first."""
+
+    results = SealedAnswer(many=True)
+    after = serializers.IntegerField(allow_null=True, help_text="For the next page; null at the end.")
+
+
+class SealedQuery(StrictQuery):
+    """Where to go on."""
+
+    after = serializers.IntegerField(min_value=0, max_value=2**63 - 1, default=0)
+
+
+class SealedEntries(ApiView):
+    """The trail for whoever checks it elsewhere."""
+
+    tag = "accounts"
+    endpoints = {
+        "GET": Endpoint(
+            summary="Export the audit trail with its hash chain, oldest first, 1,000 entries a page",
+            action=Action.VIEW_AUDIT,
+            scope=Scope.READ_AUDIT,
+            query=SealedQuery,
+            answer=SealedPage,
+        )
+    }
+
+    def get(self, request: Request) -> Response:
+        """A page."""
+        rows = chain_rows(self.organisation, after=self.query["after"])
+        return self.answer({"results": rows, "after": rows[-1]["number"] if len(rows) == BATCH else None})

@@ -93,6 +93,7 @@ class Members(ApiView):
         ),
         "POST": Endpoint(
             summary="Invite a person; a new account's link to set a password is shown once",
+            secret=True,
             action=Action.MANAGE_MEMBERS,
             scope=None,
             body=InvitationBody,
@@ -163,6 +164,7 @@ class MemberLink(ApiView):
     endpoints = {
         "POST": Endpoint(
             summary="Make a new link to set a password; links made before stop working",
+            secret=True,
             action=Action.MANAGE_MEMBERS,
             scope=None,
             answer=LinkAnswer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -10,7 +11,8 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -20,6 +22,7 @@ from django.views.decorators.http import require_POST
 
 from apps.accounts.access import access
 from apps.accounts.actors import Actor
+from apps.accounts.audit_chain import chain_all, chain_state
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.models import ApiKey, Membership, Theme
 from apps.accounts.roles import SCOPE_WORDS, Action, Role, allowed
@@ -241,9 +244,15 @@ def member_drop(request: HttpRequest, member_id: int) -> HttpResponse:
 
 
 @access(Action.VIEW_AUDIT)
-def audit_page(request: HttpRequest) -> HttpResponse:
-    """Who did what, newest first."""
+def audit_page(request: HttpRequest) -> HttpResponseBase:
+    """Who did what, newest first; `format=jsonl`: all of it with its hash chain, oldest first."""
     organisation = _asked(request).organisation
     assert organisation is not None  # noqa: S101 - the access check needs a membership
+    if request.GET.get("format") == "jsonl":
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in chain_all(organisation))
+        response = StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8")
+        response["Content-Disposition"] = 'attachment; filename="audit-trail.jsonl"'
+        return response
     entries = Paginator(audit_list(organisation), AUDIT_A_PAGE).get_page(request.GET.get("p"))
-    return render(request, "dashboard/audit.html", {"page": "settings", "entries": entries})
+    context = {"page": "settings", "entries": entries, "chain": chain_state(organisation)}
+    return render(request, "dashboard/audit.html", context)
