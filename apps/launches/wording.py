@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+
+from finops.text.display import moment
 
 # Why a launch waits or has ended. `%(…)s` are the values beside the code.
 WHY = {
@@ -80,7 +84,7 @@ EVENTS = {
     "rebalance": gettext_noop("The provider sees a higher risk for machine %(machine)s."),
     "checkpoint": gettext_noop("Checkpoint %(name)s holds %(hours)s h of work."),
     "ended": gettext_noop("Machine %(machine)s ended: %(ending)s. %(lost)s h of work were lost."),
-    "fallback": gettext_noop("From here on demand: %(reason)s"),
+    "fallback": gettext_noop("From here on demand, to be done by %(deadline)s."),
     "preempts": gettext_noop("It takes the place of launch %(launch_number)s of priority %(priority)s."),
     "extra_ended": gettext_noop("Machine %(machine)s was one too many and was ended."),
     "completed": gettext_noop("The work is done."),
@@ -102,6 +106,10 @@ ENDINGS = {
     "moved": gettext_lazy("the work moved on demand"),
     "unknown": gettext_lazy("the provider does not say why"),
 }
+
+MARKETS = {"spot": gettext_lazy("Spot"), "on-demand": gettext_lazy("on demand")}
+# Values that are times, ISO 8601 as they are stored.
+MOMENTS = frozenset({"at", "deadline"})
 
 STEPS = {
     "next pool": gettext_lazy("the next offer"),
@@ -140,5 +148,17 @@ class _Known(dict[str, Any]):
 def _filled(text: str, values: Mapping[str, Any]) -> str:
     if not text:
         return ""
-    shown = {key: "–" if value in (None, "") else value for key, value in values.items()}
+    shown = {key: _shown(key, value) for key, value in values.items()}
     return (_(text) % _Known(shown)).strip()
+
+
+def _shown(key: str, value: Any) -> Any:
+    """A value for a reader: times in their zone and language, a dash for none."""
+    if value in (None, ""):
+        return "–"
+    if key in MOMENTS and isinstance(value, str):
+        at = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        return moment(at, timezone.get_current_timezone(), get_language() or "en", year=True)
+    if key == "market":
+        return MARKETS.get(str(value), value)
+    return value

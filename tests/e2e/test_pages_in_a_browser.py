@@ -25,6 +25,7 @@ PAGES = {
     "tags": "/spend/tags/", "bills": "/data/bills/", "commitments": "/deals/commitments/", "deals": "/deals/",
     "run-empty": "/run/", "storage": "/storage/", "checkpoints": "/storage/checkpoints/",
     "purchases": "/deals/purchases/", "storage-prices": "/storage/prices/",
+    "launches": "/launches/", "launch-plans": "/launches/plans/", "launch-new": "/launches/plans/new/",
     "checks": "/checks/", "check-policies": "/checks/policies/",
     "pools": "/launches/pools/?hours=8&units=1", "schedules": "/launches/schedules/",
     "reports": "/reports/", "alerts": "/reports/alerts/",

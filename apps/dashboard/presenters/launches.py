@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from apps.dashboard import format as fmt
 from apps.launches.models import Attempt, AttemptState, Launch, LaunchPlan, LaunchState, PlanState
 from apps.launches.selectors.launches import queue_reason
-from apps.launches.wording import ENDINGS
+from apps.launches.wording import ENDINGS, MARKETS
 
 State = LaunchState
 VERDICTS = {
@@ -148,11 +148,16 @@ def _lane(one: Attempt, at: Any, now: datetime) -> dict[str, Any]:
         # A word at the right end would be cut: it stands before the bar.
         "late": right > 60,
         "kind": "bad" if bad else "done" if one.ending == "done" else "on",
+        "bar": "refused" if one.state == AttemptState.REFUSED else "done" if one.ending == "done" else "on",
         "word": word,
         "ran": one.started_at is not None,
         "hours": None if one.started_at is None else (ended - begun).total_seconds() / 3600,
         "marks": [_css(at(mark.marked_at)) for mark in one.checkpoints.all() if mark.marked_at],
     }
+
+
+def _market(value: str | None) -> str:
+    return str(MARKETS.get(value or "", value or "–"))
 
 
 def _css(value: float) -> str:
@@ -176,8 +181,8 @@ def against(row: Launch, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
         {"name": _("Start"), "plan": row.due_at, "actual": row.first_started_at, "form": "moment"},
         {"name": _("Where"), "plan": offer.get("zone_name") or offer.get("region"),
          "actual": ", ".join(places) or None, "form": "text"},
-        {"name": _("Market"), "plan": offer.get("market"),
-         "actual": ", ".join(sorted({one.market for one in ran})) or None, "form": "text"},
+        {"name": _("Market"), "plan": _market(offer.get("market")),
+         "actual": ", ".join(sorted({_market(one.market) for one in ran})) or None, "form": "text"},
         {"name": _("Machine hours"), "plan": row.hours, "actual": hours if ran else None, "form": "hours"},
         {"name": _("Interruptions"), "plan": None, "form": "count",
          "actual": sum(one.ending == "interrupted" for one in attempts)},
@@ -194,6 +199,7 @@ def offers_of_plan(plan: LaunchPlan) -> list[dict[str, Any]]:
             **one,
             "price": None if one.get("price") is None else Decimal(str(one["price"])),
             "cost": None if one.get("cost") is None else Decimal(str(one["cost"])),
+            "market": _market(one.get("market")),
             "place": one.get("zone_name") or one.get("zone") or one.get("region") or "–",
         }
         for one in plan.document.get("offers") or []

@@ -89,7 +89,7 @@ def interrupted_in_time(attempt: Attempt, executor: Executor, now: datetime) -> 
     executor.end(attempt.machine, now=now)
     with transaction.atomic():
         type(launch).objects.filter(pk=launch.pk).update(on_demand=True)
-        launch_event(launch, "fallback", reason=iso(launch.deadline) if launch.deadline else "")
+        launch_event(launch, "fallback", deadline=iso(launch.deadline) if launch.deadline else "")
         attempt_ended(attempt, MOVED, now)
     return "moved"
 

@@ -203,7 +203,7 @@ def _note_fallback(row: Launch, now: datetime) -> None:
     spot = any(one["market"] == "spot" for one in offers_of(row))
     if spot and not row.on_demand and not may_start_spot(pace_of(row, now)):
         row.on_demand = True
-        launch_event(row, "fallback", reason=iso(row.deadline) if row.deadline else "")
+        launch_event(row, "fallback", deadline=iso(row.deadline) if row.deadline else "")
 
 
 def _waits_for_spot(row: Launch, offer: Offer, offers: list[Offer], now: datetime) -> bool:

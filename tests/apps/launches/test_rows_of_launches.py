@@ -77,7 +77,7 @@ def test_the_queue_the_calendar_and_one_launch() -> None:
     assert [one.pk for one in calendar_of(organisation, NOW, NOW + timedelta(days=1))] == [due.pk]
     assert [text for _, text in queue_reasons(organisation, NOW)] == [
         "It is due: the next free worker takes it.",
-        "It is due at 2026-11-03T09:00:00Z.",
+        "It is due at 3 Nov 2026 09:00 UTC.",
     ]
     assert launch_rows(organisation, {"state": "running"}).count() == 0
     document = launch_detail(due, NOW)
