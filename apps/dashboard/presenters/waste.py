@@ -50,6 +50,38 @@ NEEDS: dict[str, Any] = {
 }
 
 
+FACTS: dict[str, Any] = {
+    "night_share": gettext_lazy("of nights and weekends, %"),
+    "night_hours": gettext_lazy("hours at night and at weekends"),
+    "hours": gettext_lazy("hours"),
+    "type": gettext_lazy("type"),
+    "newer": gettext_lazy("newer type"),
+    "target": gettext_lazy("target type"),
+    "tag": gettext_lazy("tag"),
+    "from_hour": gettext_lazy("work begins, hour"),
+    "to_hour": gettext_lazy("work ends, hour"),
+    "timezone": gettext_lazy("time zone"),
+    "traffic": gettext_lazy("traffic a day"),
+    "unit": gettext_lazy("unit"),
+    "days": gettext_lazy("days"),
+    "samples": gettext_lazy("samples"),
+    "source": gettext_lazy("source"),
+    "threshold": gettext_lazy("threshold"),
+    "price": gettext_lazy("price of an hour"),
+    "newer_price": gettext_lazy("newer price of an hour"),
+    "target_price": gettext_lazy("target price of an hour"),
+    "spot": gettext_lazy("Spot price of an hour"),
+    "share": gettext_lazy("share, %"),
+    "head_room": gettext_lazy("head-room"),
+    "confidence": gettext_lazy("confidence"),
+    "instance": gettext_lazy("instance"),
+    "since": gettext_lazy("since"),
+    "volume": gettext_lazy("volume"),
+    "by": gettext_lazy("told by"),
+    "count": gettext_lazy("number"),
+}
+
+
 @dataclass(frozen=True)
 class Row:
     """A finding of the list."""
@@ -147,8 +179,12 @@ def lines_address(one: Doc) -> str:
 
 
 def facts_of(one: Doc) -> list[tuple[str, str]]:
-    """What the rule saw, in the rule's own words."""
-    return [(name.replace("_", " "), str(value)) for name, value in one["facts"].items() if value != ""]
+    """What the rule saw; names of metrics stay as they are."""
+    return [
+        (str(FACTS.get(name, name.replace("_", " "))), str(value))
+        for name, value in one["facts"].items()
+        if value != ""
+    ]
 
 
 def kept_groups(document: Doc) -> list[dict[str, Any]]:

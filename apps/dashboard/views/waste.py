@@ -184,6 +184,7 @@ def _rule(request: HttpRequest, rule: Rule, form: RuleForm | None = None) -> Htt
     context = {
         "page": "waste",
         "tab": "waste-rules",
+        "tabs": WASTE_TABS,
         "rule": document,
         "needs_word": words.NEEDS[rule.needs],
         "words": (words.EFFORT[rule.effort], words.RISK[rule.risk], words.REVERSIBLE[rule.reversible]),
