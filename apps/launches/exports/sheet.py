@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.launches.models import LaunchPlan
+from apps.launches.selectors.job import container_of
 from finops.engine.launches.token import launch_token
 from finops.providers.aws import launching_call
 from finops.providers.base import PermanentError
@@ -34,8 +35,7 @@ class Sheet:
 
     @property
     def container(self) -> Mapping[str, Any]:
-        found = self.job.get("container") or {}
-        return found if isinstance(found, Mapping) else {}
+        return container_of(self.job)
 
     def aws_call(self) -> tuple[str, dict[str, Any]]:
         """(operation, arguments) of the call that would be sent, for all machines of the plan, with tags and

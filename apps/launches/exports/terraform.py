@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.launches.exports.sheet import Sheet
-from finops.providers.aws.launching_call import FLEET
+from finops.providers.aws.launching_call import FLEET, tag_list
 from finops.providers.base import PermanentError
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -75,7 +75,7 @@ def _arguments(sheet: Sheet, call: Mapping[str, Any]) -> dict[str, Any]:
     profile = call.get("IamInstanceProfile", {})
     if profile:
         found["iam_instance_profile"] = profile.get("Name") or str(profile["Arn"]).rpartition("/")[2]
-    found["tags"] = found["volume_tags"] = dict(sheet.tags)
+    found["tags"] = found["volume_tags"] = {one["Key"]: one["Value"] for one in tag_list(sheet.tags)}
     if template := call.get("LaunchTemplate"):
         key = "id" if "LaunchTemplateId" in template else "name"
         found["launch_template"] = _Nested({

@@ -75,7 +75,8 @@ def _cost(attempt: Attempt) -> tuple[Decimal, str] | None:
     length = max(LEAST, attempt.ended_at - attempt.started_at)
     hours = Decimal(length // timedelta(microseconds=1)) / Decimal(3_600_000_000)
     job, target = attempt.launch.plan.job, attempt.launch.plan.target
-    own = target.settings.get("price")
+    spot = attempt.market == Market.SPOT and "spot_price" in target.settings
+    own = target.settings.get("spot_price" if spot else "price")
     if own is not None:
         return (Decimal(str(own)) * hours).quantize(SCALE), str(target.settings.get("currency") or "")
     product = str(job.get("product") or "")

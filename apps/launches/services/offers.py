@@ -73,6 +73,15 @@ def own_offer(target: LaunchTarget, question: Mapping[str, Any]) -> dict[str, An
     }  # fmt: skip
 
 
+def own_offers(target: LaunchTarget, question: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Offers of a place of one's own: nodes of a Spot pool first, where the target says their price."""
+    plain, price = own_offer(target, question), target.settings.get("spot_price")
+    if price is None:
+        return [plain]
+    cost = Decimal(str(price)) * Decimal(repr(float(question["hours"]))) * int(question.get("count") or 1)
+    return [{**plain, "market": "spot", "price": str(price), "cost": str(cost)}, plain]
+
+
 def costs_of(
     offers: Sequence[Mapping[str, Any]], *, hours: float, restart_hours: float, slack_hours: float
 ) -> Costs:

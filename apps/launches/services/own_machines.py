@@ -18,6 +18,7 @@ from django.db import transaction
 from apps.catalog.models import Pool, PoolUse
 from apps.launches.models import Executor as Kind
 from apps.launches.models import LaunchPlan, LaunchTarget, Work, WorkState
+from apps.launches.selectors.job import container_of
 from apps.launches.services.executors import Offer, Place, register
 from apps.launches.services.work import work_cancel
 from finops.frames.launches import Ending, LaunchCall, Machine, MachineState
@@ -27,7 +28,7 @@ from finops.providers.kubernetes.launching import ClusterAccess, KubernetesExecu
 from finops.providers.launching import Executor, LaunchRefusedError
 
 # Settings of a target of own machines.
-OWN_SETTINGS = frozenset({"pool", "price", "currency"})
+OWN_SETTINGS = frozenset({"pool", "price", "currency", "type"})
 _TELLERS: list[Callable[[Work], None]] = []
 _MARKS = {
     "OFFPEAK_LAUNCH_URL": "{{launch_url}}",
@@ -121,11 +122,11 @@ def _nobody(work: Work) -> None:
 
 def _own_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer) -> dict[str, Any]:
     """What a machine of ours gets to run: a command and its environment, in JSON's types."""
-    command = _container(plan).get("command")
+    command = container_of(plan.job).get("command")
     if not command:
         raise PermanentError("The work names no command to run.")
     words = ["/bin/sh", "-c", command] if isinstance(command, str) else [str(one) for one in command]
-    words += [str(one) for one in _container(plan).get("args") or []]
+    words += [str(one) for one in container_of(plan.job).get("args") or []]
     return {
         "document": {"command": words, "env": _environment(plan), "name": plan.name},
         "priority": plan.priority,
@@ -138,7 +139,7 @@ def _kubernetes_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer)
         name=label_name(plan.name),
         namespace=str(target.settings.get("namespace") or "default"),
         offer=offer,
-        container={**_container(plan), "env": _environment(plan)},
+        container={**container_of(plan.job), "env": _environment(plan)},
         settings=target.settings,
         labels={"app.kubernetes.io/managed-by": "offpeak"},
         annotations={},
@@ -149,13 +150,8 @@ def _kubernetes_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer)
     return {"manifest": manifest}
 
 
-def _container(plan: LaunchPlan) -> dict[str, Any]:
-    found = plan.job.get("container") or {}
-    return dict(found) if isinstance(found, Mapping) else {}
-
-
 def _environment(plan: LaunchPlan) -> dict[str, str]:
-    given = _container(plan).get("env") or {}
+    given = container_of(plan.job).get("env") or {}
     return {str(key): str(value) for key, value in given.items()} | _MARKS
 
 

@@ -20,7 +20,7 @@ from apps.launches.models import MAX_PRIORITY, LaunchPlan, LaunchTarget, PlanSta
 from apps.launches.models import Executor as Kind
 from apps.launches.selectors.values import iso
 from apps.launches.services.approving import approvals_needed, plan_audit, plan_by_rule
-from apps.launches.services.offers import Costs, costs_of, offers_from_advice, own_offer
+from apps.launches.services.offers import Costs, costs_of, offers_from_advice, own_offers
 from apps.launches.services.timeline import plan_event
 from apps.recommendations.services import advise_launch
 from apps.recommendations.services.stated import reason_of
@@ -112,7 +112,7 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
         advice = advise_launch(**question, organisation=organisation, at=now.replace(second=0, microsecond=0))
         offers = offers_from_advice(advice, question, organisation, now, fixed_start=turn is not None)
     else:
-        offers = [own_offer(wish.target, question)]
+        offers = own_offers(wish.target, question)
     if not offers:
         raise ValidationError(
             {"plan": advice.get("sentence") or _("There is nothing to launch on: load prices first.")}

@@ -28,7 +28,7 @@ PLAN_TAINT = "offpeak.dev/plan"
 # What a target's settings may name.
 SETTINGS = frozenset({
     "namespace", "nodes", "selector", "tolerations", "priority_classes", "service_account", "price",
-    "currency", "suspend", "by_type",
+    "currency", "suspend", "by_type", "type", "spot_price",
 })  # fmt: skip
 _NAME = re.compile(r"[^a-z0-9]+")
 NAMESPACE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -158,6 +158,8 @@ def settings_faults(settings: Mapping[str, Any]) -> dict[str, str]:
     faults = {str(name): "There is no such setting." for name in settings if name not in SETTINGS}
     if settings.get("nodes") not in (None, "", *CAPACITY_LABELS):
         faults["nodes"] = f"One of {', '.join(CAPACITY_LABELS)}."
+    if settings.get("spot_price") is not None and not settings.get("nodes"):
+        faults["spot_price"] = "Say in `nodes` how the cluster labels Spot nodes."
     for name in ("selector", "priority_classes"):
         if not isinstance(settings.get(name, {}), Mapping):
             faults[name] = "An object of names and values."

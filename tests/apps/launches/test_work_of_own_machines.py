@@ -13,7 +13,9 @@ from apps.accounts.models import Organisation
 from apps.catalog.models import Device, Pool
 from apps.launches.models import Work, WorkState
 from apps.launches.own_tasks import launches_own_run
+from apps.launches.selectors.job import container_of
 from apps.launches.services.executors import executor_of, place_of
+from apps.launches.services.offers import own_offers
 from apps.launches.services.own_machines import OwnExecutor
 from apps.launches.services.work import (
     LEASE,
@@ -233,6 +235,12 @@ def test_a_plan_on_own_servers_launches_through_its_pool() -> None:
     machine = executor_of(place, "", NOW).launch(LaunchCall("x", "", "on-demand", parameters, TAGS), now=NOW)
     assert Work.objects.get(pool=of).priority == 9
     assert machine.state is MachineState.RUNNING
+    made.job = {"command": "python t.py", "gpus": 2}
+    again = place_of(place).parameters(place, made, {"market": "on-demand"})
+    assert again["document"]["command"] == ["/bin/sh", "-c", "python t.py"]
+    assert container_of({**made.job, "image": "t:1", "min_vcpu": 4, "min_memory_gib": 1.5}) == {
+        "image": "t:1", "command": "python t.py", "cpu": 4, "memory": "1.5Gi", "gpus": 2,
+    }  # fmt: skip
     assert place_of(place).faults({"pool": ""}) == {"pool": "The name of a pool."}
 
 
@@ -245,3 +253,21 @@ def test_a_piece_that_lapsed_is_leased_to_the_next_without_waiting_for_the_clock
     again = work_claim(pool=of, worker="b", now=NOW + LEASE)
     assert again is not None
     assert (again.pk, again.lease, again.worker) == (made.pk, 2, "b")
+
+
+@pytest.mark.django_db
+def test_a_cluster_with_spot_nodes_offers_them_first() -> None:
+    settings = {"price": "1.0", "spot_price": "0.3", "currency": "USD", "nodes": "karpenter"}
+    place = target(name="k8s", executor="kubernetes", credentials="main", settings=settings)
+    offers = own_offers(place, {"hours": 2.0, "count": 3})
+    assert [(one["market"], one["price"], one["cost"]) for one in offers] == [
+        ("spot", "0.3", "1.80"), ("on-demand", "1.0", "6.00"),
+    ]  # fmt: skip
+    made = plan(place, job={"image": "t:1"}, priority=5)
+    manifest = place_of(place).parameters(place, made, offers[0])["manifest"]
+    assert manifest["spec"]["template"]["spec"]["nodeSelector"] == {"karpenter.sh/capacity-type": "spot"}
+    assert place_of(place).faults({**settings, "nodes": ""}) == {
+        "spot_price": "Say in `nodes` how the cluster labels Spot nodes."
+    }
+    place.settings = {"price": "1.0", "currency": "USD"}
+    assert [one["market"] for one in own_offers(place, {"hours": 2.0})] == ["on-demand"]
