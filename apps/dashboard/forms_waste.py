@@ -37,7 +37,7 @@ class RuleForm(forms.Form):
                 label=name,
                 required=False,
                 max_length=300,
-                help_text=_("Usually %(value)s") % {"value": usual},
+                help_text=_("Usually %(value)s") % {"value": usual.replace(",", ", ")},
             )
         plain_limits(self)
 

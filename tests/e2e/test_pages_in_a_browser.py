@@ -28,7 +28,8 @@ PAGES = {
     "launches": "/launches/", "launch-plans": "/launches/plans/", "launch-new": "/launches/plans/new/",
     "checks": "/checks/", "check-policies": "/checks/policies/",
     "pools": "/launches/pools/?hours=8&units=1", "schedules": "/launches/schedules/",
-    "reports": "/reports/", "alerts": "/reports/alerts/",
+    "reports": "/reports/", "alerts": "/reports/alerts/", "waste": "/waste/", "waste-rules": "/waste/rules/",
+    "waste-rule": "/waste/rules/nights-and-weekends/",
 }  # fmt: skip
 LOOKS = (
     ((1440, "light", "en"), (390, "dark", "zh-hans")),
