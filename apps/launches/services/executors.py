@@ -16,6 +16,7 @@ from finops.providers.aws import launching, launching_call
 from finops.providers.aws.session import Access
 from finops.providers.base import PermanentError
 from finops.providers.launching import Executor
+from finops.providers.simulated import kept
 
 Offer = Mapping[str, Any]
 # A session of an assumed role lives for an hour; within ten minutes one look at the account is enough.
@@ -81,3 +82,19 @@ def _aws_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer) -> dic
 
 
 register(Kind.AWS, Place(_open_aws, _aws_parameters, launching_call.settings_faults, provider="aws"))
+
+
+def _open_simulated(target: LaunchTarget, region: str, now: datetime) -> Executor:
+    path = settings.OFFPEAK_HOME / "simulated" / f"{target.owner}.json"
+    return kept.KeptSimulation(target.settings, path)
+
+
+def _simulated_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer) -> dict[str, Any]:
+    return {"region": offer.get("region") or "", "type": offer.get("type") or "", "market": offer["market"]}
+
+
+register(
+    # Its refusals are those of EC2.
+    Kind.SIMULATED,
+    Place(_open_simulated, _simulated_parameters, kept.settings_faults, provider="aws"),
+)

@@ -12,6 +12,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from finops.frames.availability import AvailabilityTrace
 from finops.frames.launches import Ending, LaunchCall, Machine, MachineState
@@ -75,6 +76,26 @@ class SimulatedExecutor:
         """Every machine that is paid at `now`, also one that does not show yet: what a bill would say."""
         seen = [self._seen(name, now) for name in self._machines]
         return [machine for machine in seen if machine.state is MachineState.RUNNING]
+
+    def stored(self) -> list[dict[str, Any]]:
+        """Calls and machines as JSON values, for `restore`."""
+        return [
+            {
+                "id": machine.id, "token": call.token, "pool": call.pool, "market": call.market,
+                "parameters": call.parameters, "tags": dict(call.tags),
+                "launched_at": machine.launched_at.isoformat(), "ended": ended.isoformat() if ended else None,
+            }
+            for call, machine, ended in self._machines.values()
+        ]  # fmt: skip
+
+    def restore(self, rows: list[dict[str, Any]]) -> None:
+        """The machines of another process."""
+        for row in rows:
+            call = LaunchCall(row["token"], row["pool"], row["market"], row["parameters"], row["tags"])
+            at = datetime.fromisoformat(row["launched_at"])
+            machine = Machine(row["id"], call.token, dict(call.tags), MachineState.RUNNING, at)
+            ended = datetime.fromisoformat(row["ended"]) if row["ended"] else None
+            self._machines[machine.id] = (call, machine, ended)
 
     def _refuse(self, call: LaunchCall, now: datetime) -> None:
         if call.pool not in self.pools or call.market not in {SPOT, ON_DEMAND}:
