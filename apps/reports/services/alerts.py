@@ -102,7 +102,11 @@ def alerts_deliver(*, now: datetime, clock: Clock = timezone.now, most: int = 10
                 break
             taken += len(rows)
             for row in rows:
-                count += _deliver(row, server, clock)
+                try:
+                    count += _deliver(row, server, clock)
+                except Exception as error:
+                    log.exception("alert_not_sent", delivery=row.pk)
+                    sending.broken(row, error=error, now=clock())
     return count
 
 
@@ -146,6 +150,8 @@ def _kept_back(alert: Alert, channel: Channel, at: datetime) -> tuple[datetime |
 def _by_mail(row: AlertDelivery, alert: Alert, channel: Channel, server: MailServer, clock: Clock) -> int:
     if not settings.MAIL_IS_SET:
         return _ended(sending.failed(row, error=NO_SERVER))
+    if not row.email:
+        return _ended(sending.dropped(row, why="the channel was of another kind when this was raised"))
     words = told(alert.cause, alert.facts)
     text = "\n\n".join(part for part in (words.title, words.text, words.link) if part) + "\n"
     body = message_bytes(

@@ -51,6 +51,9 @@ def deliver_due(
                     for other in rows[i:]:
                         sending.later(other, error=str(error), now=clock())
                     break
+                except Exception as error:
+                    log.exception("mail_not_sent", delivery=row.pk)
+                    sending.broken(row, error=error, now=clock())
     return count
 
 

@@ -97,6 +97,12 @@ def failed(row: Sending, *, error: str) -> bool:
     return _ours(row, state=SendState.FAILED, error=words(error), next_try_at=None)
 
 
+def broken(row: Sending, *, error: Exception, now: datetime) -> bool:
+    """Our own fault: one row that cannot be sent must not keep the others back; a person may try it again."""
+    told = f"{type(error).__name__}: {error}"
+    return unknown(row, error=told, now=now) if row.handed_at is not None else failed(row, error=told)
+
+
 def words(error: str) -> str:
     """An answer of the other side as it may be kept and shown."""
     return redact(" ".join(error.split()))[:500]

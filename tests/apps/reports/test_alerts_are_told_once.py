@@ -254,6 +254,17 @@ def test_slack_gets_plain_text_that_mentions_nobody(
     assert "Offpeak-Signature" not in hook.got[0][0]
 
 
+def test_a_channel_that_became_a_mail_channel_drops_what_was_for_the_webhook(
+    organisation: Organisation, budget: Budget, hook: Hook, channel: Make, mailoutbox: list[Any]
+) -> None:
+    row = channel(kind="webhook", address=hook.address, emails=[])
+    alerts_collect(organisation=organisation, now=NOW)
+    Channel.objects.filter(pk=row.pk).update(kind="mail", address="", emails=["ada@example.test"])
+    assert alerts_deliver(now=NOW, clock=lambda: NOW) == 0
+    assert AlertDelivery.objects.get().state == "dropped"
+    assert (hook.got, mailoutbox) == ([], [])
+
+
 def test_a_test_through_a_channel_says_what_came_of_it(hook: Hook, channel: Make) -> None:
     row = channel(kind="webhook", address=hook.address, emails=[])
     assert [one.state for one in channel_test(channel=row, now=NOW)] == ["sent"]

@@ -275,6 +275,14 @@ def test_what_arrived_is_what_is_kept_byte_for_byte(box: Box, report: Report) ->
     assert as_sent(row)[1] is True, "also when the subscription is gone"
 
 
+def test_a_mail_that_cannot_be_made_keeps_no_other_back(box: Box, report: Report) -> None:
+    put(report, 3)
+    Delivery.objects.filter(email="p1@example.test").update(sender="no address at all")
+    deliver_due(now=NOW, report=report, clock=lambda: NOW)
+    assert states(report) == {"sent": 2, "failed": 1}
+    assert Delivery.objects.get(state="failed").email == "p1@example.test"
+
+
 def test_what_a_report_says_cannot_be_changed(report: Report) -> None:
     from django.db import IntegrityError, InternalError, transaction
 
