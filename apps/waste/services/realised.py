@@ -31,7 +31,7 @@ NO_COST = noop("Lines of the resource have no amortised cost.")
 OTHER_CURRENCY = noop("The bill is in another currency than the recommendation.")
 _COST = f"""
     SELECT strftime(timezone('UTC', charge_period_start), '%Y-%m'), billing_currency,
-        sum(effective_cost), count(*) - count(effective_cost)
+        sum(effective_cost), count(*) - count(effective_cost), x_report, count(*)
     FROM {BILL_LINES}
     WHERE charge_period_start >= $start AND charge_period_start < $end
         AND resource_id = $resource AND coalesce(sub_account_id, '') = $account
@@ -109,7 +109,9 @@ def costs_of(
     given = {"start": start, "end": end, "resource": basis["resource"], "account": basis["account"]}
     with connect(window, snapshots, reports, BILL_LINES, _COLUMNS) as con:
         rows = con.execute(_COST, given).fetchall()
+    # Two reports of one account tell of the same lines: the one that tells most counts.
+    rows.sort(key=lambda row: (row[5], row[4]))
     return {
         date.fromisoformat(f"{month}-01"): (cost or Decimal(0), currency or "", missing)
-        for month, currency, cost, missing in rows
+        for month, currency, cost, missing, _report, _lines in rows
     }

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation, Team
 from apps.recommendations.models import InboxLook, Recommendation
-from apps.recommendations.services.inbox import Finding, publish
+from apps.recommendations.services.inbox import MAX_TEXT, Finding, publish
 from apps.waste.services.advice import advise_waste, known_state
 from apps.waste.services.realised import basis_of
 
@@ -43,7 +43,11 @@ def waste_rows_publish(*, organisation: Organisation, now: datetime, again: bool
     stale = _stale(document, moment)
     teams = set(Team.objects.filter(organisation=organisation).values_list("slug", flat=True))
     worth = [one for one in document["findings"] if Decimal(one["saving"]) >= LEAST_MONTHLY]
-    findings = [] if stale else [row_of(one, document, moment, teams) for one in worth]
+    # Largest saving first: of one resource in two currencies the larger one waits.
+    chosen: dict[str, Mapping[str, Any]] = {}
+    for one in worth:
+        chosen.setdefault(subject_of(one), one)
+    findings = [] if stale else [row_of(one, document, moment, teams) for one in chosen.values()]
     with transaction.atomic():
         if not stale and (document["judged"] is not None or findings):
             publish(KIND, findings, organisation=organisation, now=now, whole=True)
@@ -76,7 +80,8 @@ def _stale(document: Mapping[str, Any], moment: datetime) -> list[dict[str, str]
 
 def subject_of(one: Mapping[str, Any]) -> str:
     """The stable key of a finding."""
-    return f"waste:{one['rule']}:{one['account']}:{one['region']}:{one['resource']}"[:300]
+    name = f"waste:{one['rule']}:{one['account']}:{one['region']}:{one['resource']}"
+    return name if len(name) <= MAX_TEXT else f"{name[:235]}:{hashlib.sha256(name.encode()).hexdigest()}"
 
 
 def row_of(one: Mapping[str, Any], document: Mapping[str, Any], moment: datetime, teams: set[str]) -> Finding:
@@ -89,7 +94,7 @@ def row_of(one: Mapping[str, Any], document: Mapping[str, Any], moment: datetime
     return Finding(
         subject=subject_of(one),
         document={k: v for k, v in one.items() if k not in ("title", "text", "counted", "alternatives")},
-        claims=(claim[:300],),
+        claims=(claim if len(claim) <= MAX_TEXT else claim[:235] + subject_of(one)[-65:],),
         claim_start=moment,
         claim_end=moment + YEAR,
         currency=one["currency"],

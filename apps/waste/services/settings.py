@@ -23,6 +23,8 @@ from apps.waste.selectors import setting_list
 from finops.engine.waste.model import KEEP_TAGS
 from finops.frames.waste import Rule, waste_rules
 
+# Rules look at thirty days: a threshold beyond them would never be met.
+LIMITS = {"from_hour": Decimal(24), "to_hour": Decimal(24), "days": Decimal(30)}
 MOST_WORDS, MOST_PLACES, MOST_TEXT = 30, 200, 300
 # One answer for everybody, since the nights of the bill are told apart once.
 WHOLE_ONLY = ("timezone", "from_hour", "to_hour")
@@ -132,7 +134,7 @@ def _value(name: str, usual: str, text: str) -> str:
     except InvalidOperation as error:
         raise ValidationError({"thresholds": _("%(name)s is a number.") % {"name": name}}) from error
     share = name.endswith("_share") or name == "no_memory_factor"
-    most = Decimal(24) if name.endswith("_hour") else Decimal(1) if share else Decimal(10**9)
+    most = LIMITS.get(name, Decimal(1) if share else Decimal(10**9))
     if not number.is_finite() or not 0 <= number <= most:
         raise ValidationError(
             {"thresholds": _("%(name)s lies between 0 and %(most)s.") % {"name": name, "most": most}}

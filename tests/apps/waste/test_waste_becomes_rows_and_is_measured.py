@@ -76,6 +76,22 @@ def test_a_deleted_gateway_saves_what_it_cost_before(bill: Organisation) -> None
     assert (may.saving, may.reason != "") == (None, True)
 
 
+def test_a_long_name_and_two_currencies_do_not_stop_the_others(bill: Organisation) -> None:
+    long = "arn:aws:ec2:us-east-1:1:natgateway/" + "n" * 290
+    rows = [
+        *hours(f"{long}1", "NatGateway-Hours", "0.045"),
+        *hours(f"{long}2", "NatGateway-Hours", "0.045"),
+        *hours("nat-two", "NatGateway-Hours", "0.045"),
+        *hours("nat-two", "NatGateway-Hours", "0.05", billing_currency="EUR"),
+    ]
+    put_bill(rows, period=date(2026, 3, 1), organisation=bill, payer="3")
+    assert waste_rows_publish(organisation=bill, now=NOW)
+    found = Recommendation.objects.filter(kind=KIND, subject__startswith="waste:gateway-idle:")
+    assert len(set(found.values_list("subject", flat=True))) == 3
+    assert len({claim for row in found for claim in row.claims}) == 3
+    assert found.get(subject__endswith=":nat-two").currency == "EUR"
+
+
 def test_files_are_kept_by_resource_and_a_list_is_whole(organisation: Organisation) -> None:
     def put(text: str) -> Any:
         return measures_keep(organisation=organisation, content=text.encode(), name="x.csv", now=NOW)

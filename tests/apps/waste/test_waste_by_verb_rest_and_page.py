@@ -143,6 +143,7 @@ def test_a_viewer_changes_no_rule(bill: Organisation, sign_in: Callable[[str], C
         ({"rule": "gateway-idle", "thresholds": {"days": "soon"}}, "thresholds"),
         ({"rule": "gateway-idle", "thresholds": {"days": "-1"}}, "thresholds"),
         ({"rule": "gateway-idle", "thresholds": {"days": "NaN"}}, "thresholds"),
+        ({"rule": "gateway-idle", "thresholds": {"days": "31"}}, "thresholds"),
         ({"rule": "gateway-idle", "team": "nobody"}, "team"),
         ({"rule": "nights-and-weekends", "thresholds": {"timezone": "Mars/Olympus"}}, "thresholds"),
         ({"rule": "nights-and-weekends", "thresholds": {"from_hour": "20"}}, "thresholds"),
