@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from finops.engine.launches.pool import PoolChoice, Why
+
+# Why `finops.providers.aws.switching` leaves a machine alone; kept in English, told in the reader's language.
+LEFT_ALONE = (
+    gettext_noop("of an Auto Scaling group, which would replace it"),
+    gettext_noop("a Spot machine"),
+    gettext_noop("its root volume is its own disk"),
+    gettext_noop("not allowed"),
+)
 
 
 def why_pool(one: PoolChoice) -> str:

@@ -22,7 +22,7 @@ from apps.accounts.roles import Action, allowed
 from apps.dashboard.forms_pools import ScheduleForm
 from apps.dashboard.tabs import LAUNCHES_TABS
 from apps.dashboard.views.spend import organisation_of
-from apps.launches.models import ScheduleState, StopSchedule, TurnState
+from apps.launches.models import ScheduleState, ScheduleTurn, StopSchedule, TurnState
 from apps.launches.selectors.plans import target_list
 from apps.launches.selectors.pools import schedule_find, schedule_list
 from apps.launches.services import schedules
@@ -181,7 +181,7 @@ def _one(request: HttpRequest, row: StopSchedule, status: int = 200, **more: Any
         "row": row,
         "told": _row(row, now),
         "coming": schedules.switch_plan(row).switches(now, now + timedelta(days=9))[:6],
-        "turns": [{"it": one, "kind": TURNS[TurnState(one.state)]} for one in turns],
+        "turns": [_turn(one) for one in turns],
         "may_change": allowed(membership, Action.LAUNCH),
         "may_approve": allowed(membership, Action.APPROVE_SPEND),
         "waits": row.state == State.REQUESTED,
@@ -191,6 +191,16 @@ def _one(request: HttpRequest, row: StopSchedule, status: int = 200, **more: Any
         **more,
     }
     return render(request, "dashboard/schedule.html", context, status=status)
+
+
+def _turn(one: ScheduleTurn) -> dict[str, Any]:
+    """What came of a due time; its sentences were kept in English."""
+    return {
+        "it": one,
+        "kind": TURNS[TurnState(one.state)],
+        "message": _(one.message) if one.message else "",
+        "left": [(machine, _(why)) for machine, why in sorted(one.left.items())],
+    }
 
 
 def _find(request: HttpRequest, schedule_id: int) -> StopSchedule:

@@ -164,7 +164,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("queued", "Waits"),
-                            ("leased", "Runs"),
+                            ("leased", "Running"),
                             ("done", "Done"),
                             ("failed", "Failed"),
                             ("cancelled", "Cancelled"),

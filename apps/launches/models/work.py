@@ -12,7 +12,7 @@ class WorkState(models.TextChoices):
     """Where a piece of work stands. `leased`: one machine has it until `lease_until`."""
 
     QUEUED = "queued", _("Waits")
-    LEASED = "leased", _("Runs")
+    LEASED = "leased", _("Running")
     DONE = "done", _("Done")
     FAILED = "failed", _("Failed")
     CANCELLED = "cancelled", _("Cancelled")
