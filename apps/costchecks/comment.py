@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from apps.costchecks.wording import amount, interval, verdict_word
+from finops.engine.checks.policies import ORDER, Verdict
 from finops.engine.spend import rounded_parts
 from finops.frames.cost_items import Range
 from finops.text.addresses import masked
@@ -21,7 +22,9 @@ from finops.words import gettext as _
 # Characters of a comment: GitHub 65,536; GitLab 1,000,000; Azure DevOps 150,000; Bitbucket 32,768. From the
 # forges' own pages and error messages, read 2026-11. Counted in bytes, which is never fewer.
 LIMITS = {"github": 65536, "gitlab": 1_000_000, "azure": 150_000, "bitbucket": 32_768}
+MOST_POLICIES = 50
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~])")
+_BARS = re.compile(r"(\\*)\|")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
@@ -29,12 +32,18 @@ def plain(text: str) -> str:
     """Text that no forge takes for markup, a mention or HTML; secrets in addresses are masked."""
     shown = _CONTROL.sub(" ", masked(text))
     shown = _MARKUP.sub(r"\\\1", shown)
-    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
+    shown = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # Forges look for names after they have read the entities: a space of no width parts sign and name.
+    return shown.replace("@", "&#64;&#8203;")
 
 
 def code(text: str) -> str:
-    """An address as code in a table cell: a backtick cannot end it and a bar cannot end the cell."""
-    shown = _CONTROL.sub(" ", masked(text)).replace("`", "'").replace("|", r"\|")
+    """An address as code in a table cell: a backtick cannot end it and a bar cannot end the cell.
+
+    Backslashes before a bar are doubled: two before a bar are one to the forge, and the bar ends the cell.
+    """
+    shown = _CONTROL.sub(" ", masked(text)).replace("`", "'")
+    shown = _BARS.sub(lambda found: found[1] * 2 + r"\|", shown)
     return f"`{shown}`"
 
 
@@ -47,14 +56,24 @@ def marker(project: str) -> str:
 def comment_markdown(document: Mapping[str, Any], *, forge: str = "github", link: str = "") -> str:
     """The comment, never longer than the forge's limit in bytes."""
     limit = LIMITS[forge]
-    head = _head(document)
+    head, policies = _head(document), _policies(document)
     tail = _tail(document, link)
     rows = _rows(document)
+    # What lies beyond the listed resources may have changed as well: it is left out too, and said.
+    beyond = int(document.get("resources_left_out") or 0)
     for count in _counts(len(rows)):
-        text = _join(head, rows[:count], len(rows) - count, document, tail)
+        text = _join([*head, *_judged(policies, MOST_POLICIES)], rows[:count], len(rows) - count + beyond,
+                     document, tail)  # fmt: skip
         if len(text.encode()) <= limit:
             return text
-    return "\n".join(head[:3])[:limit]
+    # Policies with long words: the worst come first, so they stay.
+    ends = [[*tail], [*_evidence(link)]]
+    for end in ends:
+        for count in _counts(min(len(policies), MOST_POLICIES)):
+            text = _join([*head, *_judged(policies, count)], [], len(rows) + beyond, document, end)
+            if len(text.encode()) <= limit:
+                return text
+    return "\n".join(head) + "\n"
 
 
 def _counts(count: int) -> list[int]:
@@ -86,12 +105,24 @@ def _head(document: Mapping[str, Any]) -> list[str]:
     if document["incomplete"]:
         told = _("Parts without a price, which are not in these numbers: %(n)d")
         lines += ["", f"**{told % {'n': document['incomplete']}}**"]
-    if document["policies"]:
-        lines += ["", f"| {_('Verdict')} | {_('Policy')} | {_('Found')} |", "| --- | --- | --- |"]
-        lines += [
-            f"| {verdict_word(p['verdict'])} | {plain(p['title'])} | {plain(p['reason'])} |"
-            for p in document["policies"][:50]
-        ]
+    return lines
+
+
+def _policies(document: Mapping[str, Any]) -> list[str]:
+    """A line a policy, the worst verdict first."""
+    worst_first = sorted(document["policies"], key=lambda p: -ORDER.index(Verdict(p["verdict"])))
+    return [
+        f"| {verdict_word(p['verdict'])} | {plain(p['title'])} | {plain(p['reason'])} |" for p in worst_first
+    ]
+
+
+def _judged(rows: list[str], count: int) -> list[str]:
+    """The table of policies with its first lines, and how many are not in it."""
+    if not rows:
+        return []
+    lines = ["", f"| {_('Verdict')} | {_('Policy')} | {_('Found')} |", "| --- | --- | --- |", *rows[:count]]
+    if len(rows) > count:
+        lines += ["", _("… and %(n)d more policies; the worst verdict counts.") % {"n": len(rows) - count}]
     return lines
 
 
@@ -131,6 +162,8 @@ def _tail(document: Mapping[str, Any], link: str) -> list[str]:
             f"({interval(_range(one['saving']))})"
             for one in cheaper
         ]
-    if link:
-        lines += ["", f"[{_('Evidence and details')}]({link})"]
-    return lines
+    return lines + _evidence(link)
+
+
+def _evidence(link: str) -> list[str]:
+    return ["", f"[{_('Evidence and details')}]({link})"] if link else []
