@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.catalog.models import Device, Pool
@@ -135,7 +137,12 @@ def schedule_document(row: StopSchedule, plan: SwitchPlan, now: datetime) -> dic
 
 
 def preview_document(plan: SwitchPlan, now: datetime) -> dict[str, Any]:
-    """What a rule says: on or off at `now` (null: no opinion), hours a plain week, the next due times."""
+    """What a rule says: on or off at `now` (null: no opinion), hours a plain week, the next due times.
+
+    Raises ValidationError for a time at the end of the calendar.
+    """
+    if not 1971 <= now.year <= 9990:
+        raise ValidationError({"at": _("Out of range: %(value)s") % {"value": iso(now)}})
     on = plan.is_on(now)
     return {
         "on": on,

@@ -151,6 +151,8 @@ def test_the_preview_of_a_window_over_midnight(sign_in: Make) -> None:
     assert get(client, rule + probes[0])["hours_a_week"] == 75.0
     assert get(client, rule + probes[0])["next"][0] == {"at": "2026-03-07T09:00:00Z", "action": "stop"}
     assert client.get("/api/v1/stop-schedules/preview?zone=Europe/Rome").status_code == 400
+    for at in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+        assert client.get(f"/api/v1/{rule}{at}").status_code == 400
 
 
 def test_a_plan_is_taken_elsewhere(sign_in: Make) -> None:
