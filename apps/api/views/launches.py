@@ -310,7 +310,7 @@ class LaunchCalendar(_View):
     def get(self, request: Request) -> Response:
         """`{"launches"}`."""
         start, end = self.query["start"], self.query["end"]
-        if not start < end <= start + LONGEST_CALENDAR:
+        if not start < end or end - start > LONGEST_CALENDAR:
             raise serializers.ValidationError(
                 {"end": [_("After the start, at most %(days)d days.") % {"days": LONGEST_CALENDAR.days}]}
             )
