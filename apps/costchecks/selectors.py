@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Organisation, Team
@@ -29,6 +31,9 @@ def stored_policies(organisation: Organisation, team: Team | None) -> QuerySet[C
     return check_policy_list(organisation).filter(whose).order_by("pk")
 
 
-def base_check(organisation: Organisation, *, project: str, kind: str, ref: str) -> CostCheck | None:
-    """The newest check of a project on a branch; None where there is none."""
-    return cost_check_list(organisation).filter(project=project, kind=kind, ref=ref).order_by("-pk").first()
+def base_check(
+    organisation: Organisation, *, project: str, kind: str, ref: str, at: datetime
+) -> CostCheck | None:
+    """The newest check of a project on a branch that was decided by `at`; None where there is none."""
+    rows = cost_check_list(organisation).filter(project=project, kind=kind, ref=ref, at__lte=at)
+    return rows.order_by("-pk").first()

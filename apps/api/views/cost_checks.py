@@ -58,7 +58,8 @@ class CostCheckBody(StrictSerializer):
         max_length=200,
         default="",
         allow_blank=True,
-        help_text="Your name for this check: sent again with the same input it answers the same row.",
+        help_text="Your name for this check: sent again with the same input, policies, `strict`, `base_ref` "
+        "and `team` it answers the same row; with others it is 409.",
     )
     at = UtcDateTimeField(required=False, help_text="Decision time; nothing later is looked at.")
 
@@ -146,7 +147,7 @@ class CostChecks(ApiView):
         except CheckInputError as error:
             raise _Refusal("input", error).raised() from error
         except CheckConflictError as error:
-            told = _("This key names a check of another input.")
+            told = _("This key names a check of another input or of other policies.")
             raise Refused(told, code="conflict", status=409) from error
         return self.answer(answered(request, check))
 

@@ -38,7 +38,7 @@ from finops.providers.workload.workload_file import read_workload
 
 
 class CheckConflictError(ValueError):
-    """The caller's key names a check of another input."""
+    """The caller's key names a check of another input, or one that was held against something else."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ def cost_check_make(*, organisation: Organisation, question: Question, at: datet
     base = None
     resources = reading.resources
     if question.base_ref:
-        base = base_check(organisation, project=question.project, kind=question.kind, ref=question.base_ref)
+        base = base_check(
+            organisation, project=question.project, kind=question.kind, ref=question.base_ref, at=at
+        )
         resources = against(resources, base.state if base else [])
     given = None if question.policies is None else tuple(question.policies)
     policies = policies_in_force(organisation, team=question.team, given=given)
@@ -99,7 +101,7 @@ def cost_check_make(*, organisation: Organisation, question: Question, at: datet
     found = cost_check_list(organisation).filter(digest=digest).first()
     if question.key:
         keyed = cost_check_list(organisation).filter(key=question.key).first()
-        if keyed is not None and _input_of(keyed) != read:
+        if keyed is not None and not _same_question(keyed, read, question):
             raise CheckConflictError(question.key)
         found = keyed or found
     if found is not None:
@@ -146,6 +148,7 @@ def _document(asked: _Asked) -> dict[str, Any]:
             "at": at.isoformat().replace("+00:00", "Z"),
             "later_prices": any(price.later for price in priced.used.values()),
             "input": asked.input,
+            "asked": _asked_digest(question),
             "prices": prices_used(priced),
         },
     }  # fmt: skip
@@ -190,8 +193,17 @@ def _judged(policy: Policy, priced: Priced, asked: _Asked, carbon: Carbon) -> Ou
     return judge(policy, priced, budget=budget.amount, spent=spent)
 
 
-def _input_of(check: CostCheck) -> str:
-    return str(check.document["evidence"]["input"])
+def _asked_digest(question: Question) -> str:
+    """Of what the caller holds the input against: a gate made stricter is another question."""
+    given = None if question.policies is None else tuple(question.policies)
+    team = question.team.pk if question.team else None
+    return hashlib.sha256(repr((given, question.strict, question.base_ref, team)).encode()).hexdigest()
+
+
+def _same_question(check: CostCheck, read: str, question: Question) -> bool:
+    """Whether a stored check has this input and was held against the same; older rows know the input only."""
+    kept = check.document["evidence"]
+    return bool(kept["input"] == read) and kept.get("asked") in (None, _asked_digest(question))
 
 
 def _digest(
@@ -209,7 +221,7 @@ def _digest(
         cursor.execute("SELECT coalesce(max(id), 0) FROM prices_listprice")
         listed = cursor.fetchone()[0]
     parts = [
-        code_fingerprint(), get_language() or "", resources, repr(policies), question.kind,
+        code_fingerprint(), get_language() or "", resources, repr(policies), question.strict, question.kind,
         question.project, question.ref, question.commit, question.base_ref, base.pk if base else None,
         question.team.pk if question.team else None, sorted(snapshots.items()), listed,
         at.isoformat() if moves else at.date().isoformat(),

@@ -75,7 +75,7 @@ class Command(JsonCommand):
         except CheckInputError as error:
             self._refuse(error, EXIT_REFUSED, options)
         except CheckConflictError:
-            told = _("This key names a check of another input.")
+            told = _("This key names a check of another input or of other policies.")
             self._refuse(CheckInputError(told, file="", field="key"), EXIT_USAGE, options)
         self._print(check, options)
         sys.exit(check.document["exit_code"])
