@@ -17,10 +17,6 @@ ENV PATH=/opt/offpeak/bin:$PATH \
     OFFPEAK_HOME=/var/lib/offpeak \
     LAKE_WAREHOUSE=/var/lib/offpeak/lake \
     TMPDIR=/var/lib/offpeak/tmp
-# Pango writes the PDF of weekly reports, its Chinese needs a font
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-noto-cjk \
-    && rm -rf /var/lib/apt/lists/*
 # uploads and unpacked files go through TMPDIR: on the volume, for /tmp is memory (docker-compose.yml)
 RUN groupadd --system --gid 10001 offpeak \
     && useradd --system --uid 10001 --gid offpeak --home-dir /var/lib/offpeak --shell /usr/sbin/nologin offpeak \

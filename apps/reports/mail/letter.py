@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from apps.reports.sections import Block
 
@@ -46,7 +46,6 @@ class Letter:
     open_link: str
     change_link: str
     language: str
-    notices: tuple[str, ...] = field(default=())
 
     @property
     def title(self) -> str:

@@ -28,8 +28,8 @@ def chart_id(letter: Letter) -> str:
     return f"{CHART}@offpeak" if letter.chart and letter.chart.png else ""
 
 
-def html_of(letter: Letter, *, personal: bool = True) -> str:
-    """The mail's HTML; `personal` False: without links of one reader, for the PDF."""
+def html_of(letter: Letter) -> str:
+    """The mail's HTML."""
     page = render_to_string(
         "reports/mail.html",
         {
@@ -38,8 +38,6 @@ def html_of(letter: Letter, *, personal: bool = True) -> str:
             "cid": chart_id(letter),
             "filler": FILLER,
             "unsubscribe": UNSUBSCRIBE,
-            "personal": personal,
-            "button": personal and letter.button[1],
         },
     )
     inlined = css_inline.CSSInliner(load_remote_stylesheets=False).inline(page)
@@ -55,8 +53,7 @@ def accent(sentence: str) -> SafeString:
 def text_of(letter: Letter) -> str:
     """The mail as plain text: the same sentences and figures, in columns."""
     lines = [letter.edition, "", *_wrapped(letter.title), ""]
-    for paragraph in (letter.lead, *letter.notices):
-        lines += [*_wrapped(paragraph), ""] if paragraph else []
+    lines += [*_wrapped(letter.lead), ""] if letter.lead else []
     width = max(_cells(one.label) for one in letter.figures)
     for one in letter.figures:
         note = f" ({one.note})" if one.note else ""

@@ -17,8 +17,9 @@ from apps.billing.selectors.spend_document import evidence
 from apps.recommendations.selectors.standing import Standing
 from apps.reports import wording as w
 from apps.reports.mail import headline
-from apps.reports.mail.files import NoPdfError, csv_of, pdf_of
+from apps.reports.mail.files import csv_of
 from apps.reports.mail.letter import Letter
+from apps.reports.mail.paper import pdf_of
 from apps.reports.mail.render import html_of, text_of
 from apps.reports.models import Edition, Subscription
 from apps.reports.parts import budgets, saved
@@ -68,9 +69,7 @@ def compose(
     with translation.override(subscription.language):
         question = _question(subscription, week, now)
         letter, document = _letter(subscription, question, report_id, missed, test)
-        files, notices = _files(subscription, question, letter)
-        if notices:
-            letter = _with_notices(letter, notices)
+        files = _files(subscription, question, letter)
         document |= {"subject": letter.subject, "preheader": letter.preheader, "heading": letter.title}
         chart = letter.chart.png if letter.chart is not None else None
         return Composed(week, letter, html_of(letter), text_of(letter), chart, files, document)
@@ -176,26 +175,15 @@ def schedule_word(subscription: Subscription) -> str:
     }
 
 
-def _files(
-    subscription: Subscription, question: Question, letter: Letter
-) -> tuple[tuple[File, ...], tuple[str, ...]]:
-    """What is attached, and why something is not."""
+def _files(subscription: Subscription, question: Question, letter: Letter) -> tuple[File, ...]:
+    """What is attached."""
     name = f"offpeak-{question.week.label}"
     found: list[File] = []
-    notices: list[str] = []
     if subscription.attach_csv:
         found.append(File(f"{name}.csv", CSV, csv_of(question.spend, BASIS)))
     if subscription.attach_pdf:
-        try:
-            found.append(File(f"{name}.pdf", PDF, pdf_of(letter)))
-        except NoPdfError as error:
-            notices.append(str(error))
-    return tuple(found), tuple(notices)
-
-
-def _with_notices(letter: Letter, notices: tuple[str, ...]) -> Letter:
-    values = {name: getattr(letter, name) for name in Letter.__dataclass_fields__}
-    return Letter(**{**values, "notices": notices})
+        found.append(File(f"{name}.pdf", PDF, pdf_of(letter)))
+    return tuple(found)
 
 
 def _document(

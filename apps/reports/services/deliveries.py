@@ -69,8 +69,8 @@ def deliver_one(
     if not settings.MAIL_IS_SET:
         sending.failed(row, error=NO_SERVER)
         return 0
-    if not _still_wanted(row):
-        sending.dropped(row, why="unsubscribed before it was sent")
+    if why := _unwanted(row, report):
+        sending.dropped(row, why=why)
         return 0
     body = message_of(row, report)
     digest = digest_of(body)
@@ -95,10 +95,16 @@ def deliver_one(
     return 0
 
 
-def _still_wanted(row: Delivery) -> bool:
-    if row.recipient_id is None:
-        return True
-    return Recipient.objects.filter(pk=row.recipient_id, unsubscribed_at__isnull=True).exists()
+def _unwanted(row: Delivery, report: Report) -> str:
+    """Why the mail must not go any more; "" where it may. A test goes to who asked for it, who is no
+    recipient; any other mail without one was for somebody who has been taken off the list since.
+    """
+    if report.test:
+        return ""
+    found = None if row.recipient_id is None else Recipient.objects.filter(pk=row.recipient_id).first()
+    if found is None:
+        return "taken off the list before it was sent"
+    return "unsubscribed before it was sent" if found.unsubscribed_at is not None else ""
 
 
 def recipient_refused(row: Delivery, reason: str, *, now: datetime) -> None:

@@ -97,12 +97,16 @@ def report(organisation: Organisation, subscribe: Callable[..., Subscription]) -
 
 
 def put(report: Report, count: int) -> list[Delivery]:
+    people = Recipient.objects.bulk_create(
+        Recipient(subscription_id=report.subscription_id, email=f"p{i}@example.test", token=f"{i:043d}")
+        for i in range(count)
+    )
     return Delivery.objects.bulk_create(
         Delivery(
-            report=report, email=f"p{i}@example.test", message_id=f"{i:032x}@offpeak.example",
+            report=report, recipient=one, email=one.email, message_id=f"{i:032x}@offpeak.example",
             sender="o@e.test", dated=NOW, state="waiting", next_try_at=NOW,
         )
-        for i in range(count)
+        for i, one in enumerate(people)
     )  # fmt: skip
 
 
@@ -324,3 +328,31 @@ def test_two_workers_at_once_share_the_mails(
     assert sum(counts) == 60
     assert Counter(to for to, _body in box.mails) == {f"p{i}@example.test": 1 for i in range(60)}
     assert states(report) == {"sent": 60}
+
+
+def test_who_was_taken_off_the_list_gets_nothing_that_still_waits(box: Box, report: Report) -> None:
+    rows = put(report, 3)
+    Recipient.objects.filter(pk=rows[0].recipient_id).delete()
+    assert deliver_due(now=NOW, report=report, clock=lambda: NOW) == 2
+    assert sorted(to for to, _body in box.mails) == ["p1@example.test", "p2@example.test"]
+    off = Delivery.objects.get(pk=rows[0].pk)
+    assert (off.state, off.error) == ("dropped", "taken off the list before it was sent")
+    assert sending.send_again(Delivery, [off], now=NOW) == 1
+    assert deliver_due(now=NOW, report=report, clock=lambda: NOW) == 0, "nor when somebody asks again"
+
+
+def test_who_unsubscribed_and_was_taken_off_is_not_written_to_again(box: Box, report: Report) -> None:
+    (row,) = put(report, 1)
+    Recipient.objects.filter(pk=row.recipient_id).update(unsubscribed_at=NOW)
+    assert deliver_due(now=NOW, report=report, clock=lambda: NOW) == 0
+    Recipient.objects.filter(pk=row.recipient_id).delete()
+    assert sending.send_again(Delivery, [row], now=NOW) == 1
+    assert deliver_due(now=NOW, report=report, clock=lambda: NOW) == 0
+    assert box.mails == []
+
+
+def test_a_test_goes_to_who_asked_for_it(box: Box, report: Report) -> None:
+    put(report, 1)
+    Report.objects.update(test=True)
+    Delivery.objects.update(recipient=None)
+    assert deliver_due(now=NOW, report=report, clock=lambda: NOW) == 1
