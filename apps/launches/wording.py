@@ -47,6 +47,10 @@ WHY = {
         "The price of every offer left is not known, so it cannot be held against the cap of %(cap)s "
         "%(currency)s an hour."
     ),
+    "above_plan": gettext_noop(
+        "Every offer left alone costs more than was approved: the cheapest %(cost)s %(currency)s, approved "
+        "are %(high)s."
+    ),
     "region": gettext_noop("No offer left is in an allowed region: %(regions)s."),
     "quota": gettext_noop("%(running)s machines run on %(target)s, %(most)s is the limit."),
     "instances": gettext_noop("%(running)s machines run, %(most)s is the limit of the organisation."),

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from apps.accounts.models import Organisation, Team
-from apps.launches.models import HELD, OPEN, OVER, Attempt, Launch, LaunchBudget, PlanState
+from apps.launches.models import OPEN, OVER, Attempt, Launch, LaunchBudget, PlanState
 
 
 class Standing(NamedTuple):
@@ -39,7 +39,7 @@ def standing_of(
     What is not over counts with the worst case of its plan, as does what is over and not priced yet; what
     never had a machine costs nothing. Plans in another currency are not in it. `before`: this launch is left
     out, and of those that have not begun only the ones that are due earlier count, so that of several that do
-    not fit together the first ones run.
+    not fit together the first ones run. One that a worker has but has not called for has not begun.
     """
     start, end = month_of(at)
     rows = Launch.objects.filter(
@@ -53,7 +53,8 @@ def standing_of(
         rows = rows.filter(plan__team=team)
     if before is not None:
         earlier = Q(due_at__lt=before.due_at) | Q(due_at=before.due_at, pk__lt=before.pk)
-        held = Q(first_started_at__isnull=False) | Q(state__in=HELD)
+        called = Exists(Attempt.objects.filter(launch=OuterRef("pk"), state__in=OPEN))
+        held = Q(first_started_at__isnull=False) | Q(called)
         rows = rows.exclude(pk=before.pk).filter(earlier | held)
     spent = promised = Decimal(0)
     for state, paid, high, count, started in rows.values_list(

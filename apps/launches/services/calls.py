@@ -92,8 +92,13 @@ def attempt_prepare(row: Launch, offer: Offer, now: datetime) -> Attempt:
 
 
 def attempt_call(row: Launch, attempt: Attempt, now: datetime) -> LaunchCall:
-    """Write down that the call is about to be sent, and the call. Raises LostClaimError."""
+    """Write down that the call is about to be sent, and the call. Raises LostClaimError, and StoppedError
+    where a person switched it off since the attempt was stored: to open a session takes seconds.
+    """
     with transaction.atomic():
+        stop = stop_of(row, now=now, sent=True)
+        if stop is not None:
+            raise StoppedError(stop)
         ours = Launch.objects.select_for_update().filter(
             pk=row.pk, state=LaunchState.CLAIMED, claims=row.claims
         )

@@ -11,6 +11,8 @@ from finops.frames.launch_errors import LaunchError, Meaning, launch_error
 
 # A place that had no machine is asked again after so long.
 FORGET = timedelta(minutes=10)
+# Of attempts that no provider ever saw: they are not counted as tries.
+NOT_REACHED, NOT_SENT = "NotReached", "NotSent"
 
 
 def pace_of(launch: Launch, now: datetime) -> Pace:
@@ -68,19 +70,24 @@ def recent_refusals(launch: Launch, now: datetime) -> list[Attempt]:
 
 
 def refused_in_a_row(launch: Launch) -> list[Attempt]:
-    """All attempts that brought nothing since the last machine, newest first."""
+    """All attempts that were sent and brought nothing since the last machine, newest first."""
     found = []
     for one in launch.attempts.order_by("-number"):
         if one.started_at is not None:
             break
-        if one.state == AttemptState.REFUSED:
+        if one.state == AttemptState.REFUSED and one.code not in {NOT_REACHED, NOT_SENT}:
             found.append(one)
     return found
 
 
 def meaning_of(launch: Launch, attempt: Attempt) -> LaunchError:
     """What the refusal of an attempt means, by the provider's table."""
-    return launch_error(place_of(launch.plan.target).provider, attempt.code)
+    return meaning_of_code(launch, attempt.code)
+
+
+def meaning_of_code(launch: Launch, code: str) -> LaunchError:
+    """What a code means at the launch's place."""
+    return launch_error(place_of(launch.plan.target).provider, code)
 
 
 def _place(attempt: Attempt) -> tuple[str, str, str, str]:

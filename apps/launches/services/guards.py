@@ -69,7 +69,10 @@ def organisation_lock(organisation_id: int) -> None:
 
 
 def allowed_offers(row: Launch, offers: list[Offer]) -> tuple[list[Offer], Stop | None]:
-    """The offers within the organisation's regions and price cap; with none left, why."""
+    """The offers within what was approved, the regions and the price cap; with none left, why."""
+    offers, stop = _approved_offers(row, offers)
+    if stop is not None:
+        return [], stop
     guard = LaunchGuard.objects.filter(organisation=row.organisation_id).first()
     if guard is None or not offers:
         return offers, None
@@ -87,6 +90,29 @@ def allowed_offers(row: Launch, offers: list[Offer]) -> tuple[list[Offer], Stop 
         cheapest = min(Decimal(str(one["price"])) for one in priced)
         return [], Stop("price_cap", {**cap, "price": decimal_text(cheapest)})
     return under, None
+
+
+def _approved_offers(row: Launch, offers: list[Offer]) -> tuple[list[Offer], Stop | None]:
+    """The offers whose own cost of the work left is within the worst case that was approved."""
+    plan = row.plan
+    if plan.cost_high is None or not offers:
+        return offers, None
+    high = plan.cost_high / plan.count
+    left = Decimal(repr(max(0.0, row.hours - row.done_hours)))
+    costs = [_cost(one, plan, left) for one in offers]
+    kept = [one for one, cost in zip(offers, costs, strict=True) if cost is None or cost <= high]
+    if kept:
+        return kept, None
+    cheapest = min(one for one in costs if one is not None)
+    told = {"cost": decimal_text(cheapest), "high": decimal_text(high), "currency": plan.currency}
+    return [], Stop("above_plan", told)
+
+
+def _cost(offer: Offer, plan: LaunchPlan, left: Decimal) -> Decimal | None:
+    """What `left` hours on a machine of an offer cost; None where it has no price."""
+    if offer.get("cost") is not None:
+        return Decimal(str(offer["cost"])) / plan.count * left / Decimal(repr(plan.hours))
+    return None if offer.get("price") is None else Decimal(str(offer["price"])) * left
 
 
 def approval_stands(plan: LaunchPlan) -> tuple[int, int]:

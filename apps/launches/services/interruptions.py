@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 from django.db import transaction
 
-from apps.launches.models import Attempt, AttemptState, LaunchState, LaunchTarget, Market
+from apps.launches.models import Attempt, AttemptState, Launch, LaunchState, LaunchTarget, Market
 from apps.launches.selectors.values import iso
 from apps.launches.services.choosing import pace_of
 from apps.launches.services.executors import aws_access
@@ -38,7 +38,9 @@ def notice_keep(target: LaunchTarget, notice: Notice, now: datetime) -> bool:
 def attempt_noticed(attempt: Attempt, notice: Notice, now: datetime) -> bool:
     """A notice about the machine of an attempt; False where it was known or the machine has ended."""
     with transaction.atomic():
-        mine = Attempt.objects.select_for_update().select_related("launch").get(pk=attempt.pk)
+        # The launch first, as everybody else: two that lock in another order wait for each other for ever.
+        Launch.objects.select_for_update().get(pk=attempt.launch_id)
+        mine = Attempt.objects.select_for_update(of=("self",)).select_related("launch").get(pk=attempt.pk)
         if mine.state != AttemptState.RUNNING:
             return False
         if notice.kind is NoticeKind.REBALANCE:

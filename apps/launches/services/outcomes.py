@@ -13,6 +13,8 @@ from apps.launches.services.timeline import launch_event
 from finops.frames.launches import Ending, Machine
 
 PREEMPTED, CANCELLED, MOVED = "preempted", "cancelled", "moved"
+# Who gave its place up does not take it back before the other one has it.
+YIELDS = timedelta(minutes=1)
 # The work goes on elsewhere after these; a machine that somebody outside ended is not fought for.
 GOES_ON = frozenset({Ending.INTERRUPTED, Ending.UNKNOWN, PREEMPTED, MOVED})
 
@@ -117,7 +119,8 @@ def _after_end(launch: Launch, ending: str, message: str, now: datetime, values:
         launch.done_hours = launch.hours
         launch_over(launch, LaunchState.COMPLETED, now, "done", {})
     elif ending in GOES_ON:
-        launch.state, launch.stated_at, launch.next_at = LaunchState.INTERRUPTED, now, now
+        launch.state, launch.stated_at = LaunchState.INTERRUPTED, now
+        launch.next_at = now + (YIELDS if ending == PREEMPTED else timedelta(0))
         launch.lease_until = None
         launch.why = PREEMPTED if ending == PREEMPTED else "interrupted"
         launch.why_values = values or {"hours": launch.done_hours}

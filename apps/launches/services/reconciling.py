@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 
 from apps.launches.models import OPEN, OVER, Attempt, AttemptState, Launch, LaunchState, LaunchTarget
 from apps.launches.services.calls import call_of
+from apps.launches.services.choosing import NOT_SENT, meaning_of_code
 from apps.launches.services.executors import executor_of
 from apps.launches.services.guards import stop_of
 from apps.launches.services.interruptions import interrupted_in_time
@@ -30,6 +31,7 @@ from apps.launches.services.outcomes import (
 )
 from apps.launches.services.strays import stray_gone, stray_seen
 from apps.launches.services.timeline import launch_event
+from finops.engine.launches.failure import settles
 from finops.engine.launches.reconcile import Fate, OpenAttempt, orphans, settle
 from finops.frames.launches import ATTEMPT, JOB, OWNER, Ending, Machine, MachineState
 from finops.providers.base import ProviderError
@@ -54,6 +56,9 @@ def reconcile_all(*, now: datetime) -> Counter[str]:
             except ProviderError as error:
                 done["away"] += 1
                 log.warning("target_not_reached", target=target.pk, region=region, error=str(error))
+            except Exception:  # one organisation's odd machine must not hide the machines of all others
+                done["broken"] += 1
+                log.exception("target_not_looked_at", target=target.pk, region=region)
     return done
 
 
@@ -87,7 +92,7 @@ def _lease_end(launch_id: int) -> int:
             row.state, row.why, row.why_values = LaunchState.UNKNOWN, "no_answer", {}
         else:
             if attempt is not None:
-                attempt.state, attempt.code = AttemptState.REFUSED, "NotSent"
+                attempt.state, attempt.code = AttemptState.REFUSED, NOT_SENT
                 attempt.save(update_fields=["state", "code"])
             first = row.first_started_at is None
             row.state = LaunchState.QUEUED if first else LaunchState.INTERRUPTED
@@ -102,7 +107,7 @@ def _left_open(now: datetime) -> int:
     late = now - timedelta(seconds=settings.LAUNCH_LEASE_SECONDS)
     left = Attempt.objects.filter(launch__state__in=OVER, prepared_at__lt=late)
     sent = left.filter(state=AttemptState.CALLED).update(state=AttemptState.UNKNOWN)
-    return sent + left.filter(state=AttemptState.PREPARED).update(state=AttemptState.REFUSED, code="NotSent")
+    return sent + left.filter(state=AttemptState.PREPARED).update(state=AttemptState.REFUSED, code=NOT_SENT)
 
 
 def _left_unknown(now: datetime) -> int:
@@ -162,7 +167,7 @@ def _send_again(attempt: Attempt, executor: Executor, now: datetime) -> str:
     except LaunchOutcomeUnknownError:
         return "open"
     except LaunchRefusedError as error:
-        if error.code == "IdempotentParameterMismatch":
+        if not settles(meaning_of_code(launch, error.code)):
             return "open"
         _absent(attempt, error.code, str(error), now)
         return "absent"
@@ -233,7 +238,8 @@ def _strangers(
     known = {
         str(one.pk): one
         for one in Launch.objects.filter(
-            plan__target=target, pk__in=[int(job) for job in jobs if job.isascii() and job.isdigit()]
+            plan__target=target,
+            pk__in=[int(job) for job in jobs if job.isascii() and job.isdigit() and len(job) < 19],
         )
     }
     kept = _kept(known)

@@ -19,7 +19,10 @@ from apps.launches.models import Attempt, Launch, LaunchState, Market
 from apps.launches.selectors.values import iso
 from apps.launches.services.calls import attempt_call, attempt_prepare
 from apps.launches.services.choosing import (
+    NOT_REACHED,
+    NOT_SENT,
     meaning_of,
+    meaning_of_code,
     next_offer,
     offers_of,
     pace_of,
@@ -32,7 +35,7 @@ from apps.launches.services.guards import FULL, Stop, StoppedError, allowed_offe
 from apps.launches.services.outcomes import attempt_refused, attempt_running, attempt_unknown, launch_over
 from apps.launches.services.preemption import make_room
 from apps.launches.services.timeline import launch_event
-from finops.engine.launches.failure import Bounds, Next, Step, Trying, next_step
+from finops.engine.launches.failure import Bounds, Next, Step, Trying, next_step, settles
 from finops.engine.launches.last_moment import may_start_spot, may_wait
 from finops.frames.launch_errors import Meaning
 from finops.frames.launches import LaunchCall, Machine
@@ -94,11 +97,9 @@ def _one_call(row: Launch, now: datetime) -> bool:
         attempt = attempt_prepare(row, offer, now)
     except StoppedError as error:
         if error.stop.code in FULL and make_room(row, now):
-            claim_release(
-                row, next_at=now + ROOM_AGAIN, now=now, why=error.stop.code, values=error.stop.values
-            )
-        else:
-            _stopped(row, error.stop, now)
+            # Our own count has room now: taken at once, before another launch takes it.
+            return True
+        _stopped(row, error.stop, now)
         return False
     except ProviderError as error:
         _end(row, LaunchState.FAILED, now, "broken", {"message": str(error)})
@@ -106,14 +107,19 @@ def _one_call(row: Launch, now: datetime) -> bool:
     try:
         executor = executor_of(row.plan.target, attempt.region, now)
     except ProviderError as error:
-        attempt_refused(attempt, "NotReached", str(error))
+        attempt_refused(attempt, NOT_REACHED, str(error))
         _away(row, error, now)
         return False
     return _send(row, attempt, executor, now)
 
 
 def _send(row: Launch, attempt: Attempt, executor: Executor, now: datetime) -> bool:
-    call = attempt_call(row, attempt, now)
+    try:
+        call = attempt_call(row, attempt, now)
+    except StoppedError as error:
+        attempt_refused(attempt, NOT_SENT)
+        _stopped(row, error.stop, now)
+        return False
     try:
         machine = _twice(row, attempt, executor, call, now)
     except LaunchRefusedError as error:
@@ -123,7 +129,7 @@ def _send(row: Launch, attempt: Attempt, executor: Executor, now: datetime) -> b
         attempt_unknown(attempt, str(error), now)
         return False
     except ProviderError as error:
-        attempt_refused(attempt, "NotReached", str(error))
+        attempt_refused(attempt, NOT_REACHED, str(error))
         _away(row, error, now)
         return False
     if not attempt_running(attempt, machine, now):
@@ -132,13 +138,23 @@ def _send(row: Launch, attempt: Attempt, executor: Executor, now: datetime) -> b
 
 
 def _twice(row: Launch, attempt: Attempt, executor: Executor, call: LaunchCall, now: datetime) -> Machine:
-    """The machine; a call without an answer is sent once more, the token makes that safe."""
+    """The machine; a call without an answer is sent once more, the token makes that safe.
+
+    A repeat that was not looked at says nothing about the first call, which may have taken effect.
+    """
     try:
         return executor.launch(call, now=now)
     except LaunchOutcomeUnknownError:
         claim_hold(row)
         launch_event(row, "sent_again", attempt=attempt.number)
+    try:
         return executor.launch(call, now=now)
+    except LaunchRefusedError as error:
+        if settles(meaning_of_code(row, error.code)):
+            raise
+        raise LaunchOutcomeUnknownError(f"{error.code}: {error}") from error
+    except ProviderError as error:
+        raise LaunchOutcomeUnknownError(str(error)) from error
 
 
 def _refused(row: Launch, attempt: Attempt, now: datetime) -> bool:

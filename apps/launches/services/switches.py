@@ -17,6 +17,7 @@ from apps.accounts.models import Organisation, Team
 from apps.accounts.services import audit_record
 from apps.launches.models import Executor, LaunchBudget, LaunchGuard, LaunchRule, LaunchTarget
 from apps.launches.selectors.limits import guard_document, rule_document, target_document
+from apps.launches.selectors.money import machines_of
 from apps.launches.selectors.values import decimal_text
 from apps.launches.services.executors import place_of
 from apps.recommendations.services.stated import reason_of
@@ -159,7 +160,8 @@ def target_save(
     """Name a place to launch on, or change it. Raises ValidationError by field.
 
     `values`: executor, provider, account, credentials, external_id, settings, max_instances, notices, active;
-    what is left out stays. The executor of a place that has plans cannot change.
+    what is left out stays. The executor of a place that has plans cannot change, nor where its machines are
+    while some run: there they would not show, be taken for gone and launched again.
     """
     word = " ".join(name.split())
     if not word or len(word) > 60 or "\x00" in word:
@@ -172,12 +174,16 @@ def target_save(
         )
         before = None if row is None else target_document(row)
         row = row or LaunchTarget(organisation=organisation, name=word)
+        stood = _stands(row)
         kind = values.get("executor", row.executor)
         if row.pk is not None and kind != row.executor and row.plans.exists():
             raise ValidationError({"executor": _("It has plans: name another place instead.")})
         for field, value in values.items():
             setattr(row, field, value)
         _check_target(row)
+        moved = [name for name, value in _stands(row).items() if value != stood[name]]
+        if moved and row.pk is not None and machines_of(organisation, row.pk):
+            raise ValidationError({moved[0]: _("Machines run there: end them first, or name another place.")})
         row.save()
         if target_document(row) != before:
             audit_record(
@@ -191,6 +197,16 @@ def guard_of(organisation: Organisation, *, lock: bool = False) -> LaunchGuard:
     """The organisation's guard, made on first use."""
     row, _made = LaunchGuard.objects.get_or_create(organisation=organisation)
     return LaunchGuard.objects.select_for_update().get(pk=row.pk) if lock else row
+
+
+def _stands(row: LaunchTarget) -> dict[str, Any]:
+    """Where a target's machines are found, by the field that says it."""
+    inside = row.settings if isinstance(row.settings, dict) else {}
+    return {
+        "account": row.account,
+        "credentials": row.credentials if row.executor == Executor.KUBERNETES else None,
+        "settings": (inside.get("pool"), inside.get("namespace")),
+    }
 
 
 def _check_target(row: LaunchTarget) -> None:

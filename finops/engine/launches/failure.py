@@ -23,6 +23,9 @@ from enum import StrEnum
 
 from finops.frames.launch_errors import LaunchError, Meaning
 
+# Refusals that come after the token was looked at: a former call with the same token launched nothing.
+_SETTLES = frozenset({Meaning.CAPACITY, Meaning.SPOT_LIMIT, Meaning.ON_DEMAND_LIMIT})
+
 
 class Next(StrEnum):
     """The next step."""
@@ -93,6 +96,14 @@ def next_step(error: LaunchError, at: Trying, *, now: datetime) -> Step:
     if slack is not None and wait > max(slack, timedelta(0)):
         return Step(Next.ON_DEMAND)
     return Step(Next.WAIT, wait)
+
+
+def settles(error: LaunchError) -> bool:
+    """Whether this refusal of a repeat tells that the first call, which had no answer, launched nothing.
+
+    A throttled repeat, one without rights and one with a code that nobody knows was perhaps never looked at.
+    """
+    return error.meaning in _SETTLES
 
 
 def _jittered(at: Trying) -> timedelta:
