@@ -13,8 +13,8 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
@@ -105,7 +105,9 @@ def inner(address: Ip) -> Ip:
 def is_public(address: Ip) -> bool:
     """Whether an address belongs to the open internet."""
     found = inner(address)
-    return found.is_global and not found.is_multicast and not found.is_reserved
+    # Site-local addresses (fec0::/10, RFC 3879) are of a private network, and Python calls them global.
+    local = isinstance(found, ipaddress.IPv6Address) and found.is_site_local
+    return found.is_global and not found.is_multicast and not found.is_reserved and not local
 
 
 def _judge(addresses: Sequence[Ip], scheme: str) -> list[Ip]:
@@ -150,7 +152,11 @@ class _Pinned(http.client.HTTPConnection):
         """To the judged address, whatever the name says by now."""
         self.sock = socket.create_connection((str(self._address), self.port), self.timeout)
         if self._context is not None:
-            self.sock = self._context.wrap_socket(self.sock, server_hostname=self.host)
+            self.sock = self._context.wrap_socket(
+                self.sock, server_hostname=self.host, do_handshake_on_connect=False
+            )
+            with _watched(self.sock):
+                self.sock.do_handshake()
 
 
 def post(url: str, body: bytes, headers: dict[str, str]) -> Answer:
@@ -183,19 +189,26 @@ def _cut(sock: socket.socket) -> None:
         sock.shutdown(socket.SHUT_RDWR)
 
 
-def _exchange(connection: _Pinned, target: str, body: bytes, headers: dict[str, str]) -> Answer:
-    watch = threading.Timer(WHOLE, _cut, [connection.sock])
+@contextmanager
+def _watched(sock: socket.socket) -> Iterator[None]:
+    """Cut the connection off when what is done inside takes too long as a whole: each step may be short."""
+    watch = threading.Timer(WHOLE, _cut, [sock])
     watch.daemon = True
     watch.start()
     try:
-        connection.request(
-            "POST", target, body, {**headers, "User-Agent": f"Offpeak/{settings.OFFPEAK_VERSION}"}
-        )
-        response = connection.getresponse()
-        text = response.read(MOST).decode("utf-8", "replace")
-    except (OSError, http.client.HTTPException) as error:
-        raise NoResponseError(type(error).__name__) from error
+        yield
     finally:
         watch.cancel()
+
+
+def _exchange(connection: _Pinned, target: str, body: bytes, headers: dict[str, str]) -> Answer:
+    told = {**headers, "User-Agent": f"Offpeak/{settings.OFFPEAK_VERSION}"}
+    try:
+        with _watched(connection.sock):
+            connection.request("POST", target, body, told)
+            response = connection.getresponse()
+            text = response.read(MOST).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException) as error:
+        raise NoResponseError(type(error).__name__) from error
     wait = response.headers.get("Retry-After", "")
     return Answer(response.status, " ".join(text.split())[:300], int(wait[:6]) if wait.isdecimal() else None)
