@@ -73,10 +73,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A resource before or after: its items (none: it has no cost of its own), tags (None: not known)."""
+    """A resource before or after: its items (none: it has no cost of its own) and tags.
+
+    `tags` None: not known. A value of None: the tag is there, its value is not known; the key "", which no
+    tag has, says that there may be others.
+    """
 
     items: tuple[Item, ...] = ()
-    tags: Mapping[str, str] | None = field(default_factory=dict)
+    tags: Mapping[str, str | None] | None = field(default_factory=dict)
     region: str = ""
     summary: str = ""
     interruptible: bool | None = None

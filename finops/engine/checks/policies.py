@@ -313,9 +313,10 @@ def _tagged(policy: Policy, there: Sequence[Resource]) -> Outcome:
     for one in there:
         if not one.taggable or one.after is None:
             continue
-        if one.after.tags is None:
+        has = None if one.after.tags is None else _has_tag(one.after.tags, tag, policy.value)
+        if has is None:
             unknown.append(one.address)
-        elif not _has_tag(one.after.tags, tag, policy.value):
+        elif not has:
             missing.append(one.address)
     if missing:
         return Outcome(policy, policy.level, "parts", Decimal(len(missing)), None, tuple(missing))
@@ -324,9 +325,13 @@ def _tagged(policy: Policy, there: Sequence[Resource]) -> Outcome:
     return Outcome(policy, Verdict.PASS, "none", Decimal(0))
 
 
-def _has_tag(tags: Mapping[str, str], key: str, value: str) -> bool:
-    found = {name.casefold(): text for name, text in tags.items()}.get(key.casefold(), "")
-    return found.casefold() == value.casefold() if value else bool(found.strip())
+def _has_tag(tags: Mapping[str, str | None], key: str, value: str) -> bool | None:
+    """Whether the tag is there with a value (with this one); None where only apply will tell."""
+    found = [text for name, text in tags.items() if name.casefold() == key.casefold()]
+    fits = (lambda text: text.casefold() == value.casefold()) if value else (lambda text: bool(text.strip()))
+    if any(text is not None and fits(text) for text in found):
+        return True
+    return None if None in found or (not found and "" in tags) else False
 
 
 def _wrong_volume(one: Resource, policy: Policy) -> bool:
@@ -343,7 +348,7 @@ def spot_eligible(one: Resource, tag: str = "interruptible", value: str = "true"
         return False
     if side.interruptible is not None:
         return side.interruptible
-    return side.tags is not None and _has_tag(side.tags, tag, value or "true")
+    return side.tags is not None and _has_tag(side.tags, tag, value or "true") is True
 
 
 def _could_be_spot(one: Resource, policy: Policy) -> bool:

@@ -18,6 +18,7 @@ from finops.providers.terraform.aws_compute import (
     item,
     launch_template,
     scaling_group,
+    tag_value,
 )
 from finops.providers.terraform.references import Configuration
 from finops.providers.terraform.values import Mark, Values
@@ -169,11 +170,12 @@ def side_of(
     )
 
 
-def _tags(values: Values) -> dict[str, str] | None:
-    for name in ("tags_all", "tags"):
-        found = values.raw(name)
-        if isinstance(found, dict):
-            return {str(k): v if isinstance(v, str) else "" for k, v in found.items()}
-    if any(isinstance(values.raw(name), Mark) for name in ("tags_all", "tags")):
-        return None
-    return {}
+def _tags(values: Values) -> dict[str, str | None] | None:
+    """`tags_all` where it is known, else `tags`, to which the provider may add its own (the key "")."""
+    every, own = values.raw("tags_all"), values.raw("tags")
+    if isinstance(every, dict):
+        return {str(key): tag_value(value) for key, value in every.items()}
+    if isinstance(own, dict):
+        found = {str(key): tag_value(value) for key, value in own.items()}
+        return found | {"": None} if isinstance(every, Mark) else found
+    return None if isinstance(every, Mark) or isinstance(own, Mark) else {}

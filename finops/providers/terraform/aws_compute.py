@@ -289,6 +289,9 @@ def _mixed(policy: Values, context: Context, capacity: Range, default: str | Non
         share = rules.number("on_demand_percentage_above_base_capacity")
     if isinstance(base, Mark) or isinstance(share, Mark):
         return [Item("machine", "instance-hour", (), None, "the Spot share is known only after apply")]
+    if isinstance(rules, Values) and isinstance(share, Decimal) and share > 100:
+        # Fewer machines than none would run on Spot, and their price would be taken off the total.
+        raise rules.refused("on_demand_percentage_above_base_capacity", "above 100 percent")
     fixed, percent = base or ZERO, Decimal(100) if share is None else share
 
     def on_demand(units: Decimal) -> Decimal:
@@ -306,12 +309,23 @@ def _mixed(policy: Values, context: Context, capacity: Range, default: str | Non
     return made
 
 
-def group_tags(values: Values) -> dict[str, str] | None:
-    """Tags of a group are blocks."""
+def tag_value(value: Any) -> str | None:
+    """The text of a tag; None where it is known only after apply or is a secret."""
+    if isinstance(value, Mark):
+        return None
+    return value if isinstance(value, str) else ""
+
+
+def group_tags(values: Values) -> dict[str, str | None] | None:
+    """Tags of a group are blocks; one whose key is not known may be any (the key "")."""
     rows = values.blocks("tag")
     if isinstance(rows, Mark):
         return None
-    return {str(row.raw("key")): str(row.raw("value")) for row in rows if isinstance(row.raw("key"), str)}
+    return {
+        "" if isinstance(row.raw("key"), Mark) else row.raw("key"): tag_value(row.raw("value"))
+        for row in rows
+        if isinstance(row.raw("key"), str | Mark)
+    }
 
 
 def launch_template(values: Values, context: Context) -> Side:

@@ -71,7 +71,8 @@ class Values:
         """The value, a Mark, or None where there is none."""
         return self._values.get(name)
 
-    def _refuse(self, name: str, reason: str) -> CheckInputError:
+    def refused(self, name: str, reason: str) -> CheckInputError:
+        """The error that names file, address and field."""
         return CheckInputError(reason, file=self.file, address=self.address, field=name)
 
     def text(self, name: str) -> str | Mark | None:
@@ -80,7 +81,7 @@ class Values:
         if value is None or value == "" or isinstance(value, Mark):
             return value or None
         if not isinstance(value, str) or len(value) > 2000:
-            raise self._refuse(name, "not a text")
+            raise self.refused(name, "not a text")
         return value
 
     def number(self, name: str) -> Decimal | Mark | None:
@@ -89,13 +90,13 @@ class Values:
         if value is None or value == "" or isinstance(value, Mark):
             return None if value == "" else value
         if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-            raise self._refuse(name, "not a number")
+            raise self.refused(name, "not a number")
         try:
             found = Decimal(value if isinstance(value, str) else repr(value))
         except ArithmeticError as error:
-            raise self._refuse(name, f"not a number: {str(value)[:40]!r}") from error
+            raise self.refused(name, f"not a number: {str(value)[:40]!r}") from error
         if not found.is_finite() or found < 0 or found > Decimal(10) ** 12:
-            raise self._refuse(name, "out of range")
+            raise self.refused(name, "out of range")
         return found
 
     def flag(self, name: str) -> bool | Mark:
@@ -104,7 +105,7 @@ class Values:
         if isinstance(value, Mark):
             return value
         if value not in (None, True, False, "true", "false", ""):
-            raise self._refuse(name, "not true or false")
+            raise self.refused(name, "not true or false")
         return value in (True, "true")
 
     def blocks(self, name: str) -> list[Values] | Mark:
@@ -114,7 +115,7 @@ class Values:
             return value
         rows = value if isinstance(value, list) else [value] if isinstance(value, dict) else []
         if value is not None and not isinstance(value, list | dict):
-            raise self._refuse(name, "not a block")
+            raise self.refused(name, "not a block")
         found = []
         for i, row in enumerate(rows):
             if row is None:
@@ -122,7 +123,7 @@ class Values:
             if isinstance(row, Mark):
                 return row
             if not isinstance(row, dict):
-                raise self._refuse(f"{name}[{i}]", "not a block")
+                raise self.refused(f"{name}[{i}]", "not a block")
             found.append(Values(row, file=self.file, address=f"{self.address}.{name}[{i}]"))
         return found
 

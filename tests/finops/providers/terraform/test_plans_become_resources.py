@@ -79,7 +79,7 @@ def test_secrets_are_gone_before_anything_reads_them() -> None:
     assert "CANARY" not in repr(reading)
     side = reading.resources[0].after
     assert side is not None
-    assert side.tags == {"note": "", "owner": "data"}
+    assert side.tags == {"note": None, "owner": "data"}
 
 
 def test_a_secret_size_has_no_price_and_says_why() -> None:
