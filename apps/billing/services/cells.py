@@ -26,8 +26,12 @@ _YES = {
 
 
 def word_cell(value: Any, *, most: int, needed: bool = False) -> str:
-    """A line of text. Raises ValueError when it is too long, or empty though needed."""
+    """A line of text. Raises ValueError when it is too long, empty though needed, or holds what no database
+    keeps: a null character or half a character (a lone surrogate).
+    """
     text = " ".join(str(value or "").split())
+    if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError(_("It holds a character that cannot be kept."))
     if needed and not text:
         raise ValueError(_("It may not be empty."))
     if len(text) > most:
