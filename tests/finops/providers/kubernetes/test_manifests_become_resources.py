@@ -10,8 +10,8 @@ from finops.engine.checks.alternatives import alternatives
 from finops.engine.checks.pricing import Priced, price_resources
 from finops.frames.cost_items import CheckInputError, MachineFacts, Range, Reading
 from finops.frames.usage_file import Usage, parse_usage
-from finops.providers.workload.workload_file import read_workload
 from finops.providers.kubernetes.manifests import read_manifests
+from finops.providers.workload.workload_file import read_workload
 from tests.support.check_prices import prices_of
 
 NODE = b"defaults: {region: us-east-1, node_type: m5.xlarge}"
