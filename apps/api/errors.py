@@ -50,7 +50,13 @@ CODES: dict[type[exceptions.APIException], str] = {
 def envelope(code: str, message: str, fields: list[dict[str, str]] | None = None) -> dict[str, Any]:
     """The body of an error answer."""
     request_id = structlog.contextvars.get_contextvars().get("request_id")
-    return {"error": {"code": code, "message": message, "fields": fields or [], "request_id": request_id}}
+    told = [{name: _sent(text) for name, text in one.items()} for one in fields or []]
+    return {"error": {"code": code, "message": _sent(message), "fields": told, "request_id": request_id}}
+
+
+def _sent(text: str) -> str:
+    """A text that UTF-8 can hold: half a pair that a body had would break the answer that quotes it."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _fields(detail: Any, path: str = "") -> list[dict[str, str]]:

@@ -19,6 +19,7 @@ from apps.accounts.models import Membership, Organisation, Team, User
 from apps.launches.models import MAX_PRIORITY, LaunchPlan, LaunchTarget, PlanState, Preemption
 from apps.launches.models import Executor as Kind
 from apps.launches.selectors.values import iso
+from apps.launches.services.amounts import amount_fault
 from apps.launches.services.approving import approvals_needed, plan_audit, plan_by_rule
 from apps.launches.services.offers import Costs, costs_of, offers_from_advice, own_offers
 from apps.launches.services.timeline import plan_event
@@ -28,9 +29,13 @@ from apps.workloads.models import Workload
 from apps.workloads.selectors import workload_question
 from finops.engine.calendar import local_instant, parse_clock, parse_days, zone_of
 from finops.engine.launches.last_moment import Pace, chance_in_time, may_start_spot, seconds_to_fallback
+from finops.engine.workload import LAST
+from finops.engine.workload import Workload as EngineWorkload
 
 SCALE = Decimal("1E-10")
 MAX_START_MINUTES = 7 * 24 * 60
+# Machines of one turn: each is a row, a week of turns ahead.
+MAX_COUNT = 1000
 # How a job starts and goes on; the rest of it are the fields of a workload.
 STARTING = ("user_data", "max_price", "command", "image")
 # Fields of a wish that are given as they are.
@@ -98,8 +103,10 @@ def plan_make(*, organisation: Organisation, actor: Actor, wish: Wish, now: date
 
 def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: datetime) -> LaunchPlan:
     """The plan as it would be stored; nothing is stored. Raises as `plan_make`."""
-    _check(organisation, wish)
+    _check(organisation, wish, now)
     question = dict(workload_question(wish.workload) if wish.workload else wish.question)
+    if not 1 <= int(question.get("count", 1)) <= MAX_COUNT:
+        raise ValidationError({"count": _("Between 1 and %(most)d.") % {"most": MAX_COUNT}})
     turn = _first_turn(wish, now)
     if turn is not None:
         question = {key: value for key, value in question.items() if key not in REPEATS}
@@ -112,6 +119,7 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
         advice = advise_launch(**question, organisation=organisation, at=now.replace(second=0, microsecond=0))
         offers = offers_from_advice(advice, question, organisation, now, fixed_start=turn is not None)
     else:
+        _check_work(question, now)
         offers = own_offers(wish.target, question)
     if not offers:
         raise ValidationError(
@@ -145,9 +153,22 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
 
 
 REPEATS = ("repeat", "done_by", "timezone")
+_FOUND_ANEW = frozenset({"provider", "earliest", "slack_hours"})
 
 
-def _check(organisation: Organisation, wish: Wish) -> None:
+def _check_work(question: Mapping[str, Any], now: datetime) -> None:
+    """The same limits for work on machines of one's own, which no advice looks at. Raises WorkloadError."""
+    plain: dict[str, Any] = {"regions": ("own",), "product": "own"}
+    if question.get("slack_hours") is None and question.get("deadline") is None:
+        plain["slack_hours"] = 0.0
+    if not any(question.get(name) for name in ("types", "min_vcpu", "min_memory_gib", "gpu", "gpus")):
+        plain["types"] = ("own",)
+    known = EngineWorkload.__dataclass_fields__
+    given = {name: value for name, value in question.items() if value not in (None, []) and name in known}
+    EngineWorkload(**{"at": now, **given, **plain})
+
+
+def _check(organisation: Organisation, wish: Wish, now: datetime) -> None:
     """Raises ValidationError by field for what cannot be a plan."""
     faults: dict[str, str] = {}
     name = " ".join(wish.name.split())
@@ -164,6 +185,9 @@ def _check(organisation: Organisation, wish: Wish) -> None:
         and not Membership.objects.filter(user=wish.owner, organisation=organisation).exists()
     ):
         faults["owner"] = _("No member of this organisation.")
+    late = timedelta(minutes=max(1, wish.start_minutes))
+    if wish.start is not None and not now - late <= wish.start <= LAST:
+        faults["start"] = _("It has passed, or is further ahead than anybody plans.")
     faults |= _number_faults(wish) | _repeat_faults(wish)
     if faults:
         raise ValidationError(faults)
@@ -177,8 +201,10 @@ def _number_faults(wish: Wish) -> dict[str, str]:
         faults["preemption"] = " / ".join(Preemption.values)
     if not 0 <= wish.start_minutes <= MAX_START_MINUTES:
         faults["start_minutes"] = _("From 0 to %(most)d.") % {"most": MAX_START_MINUTES}
-    if wish.budget is not None and not (wish.budget.is_finite() and wish.budget > 0):
-        faults["budget"] = _("An amount above 0.")
+    if wish.budget is not None and (fault := amount_fault(wish.budget)):
+        faults["budget"] = fault
+    if wish.job.get("max_price") is not None and (fault := amount_fault(Decimal(wish.job["max_price"]))):
+        faults["max_price"] = fault
     if wish.checkpoint_marker and not wish.checkpoint_location:
         faults["checkpoint_location"] = _("A marker lies in a location: name it.")
     for key, value in wish.retry.items():
@@ -285,11 +311,17 @@ def _document(
 
 def _the_same(former: LaunchPlan, wish: Wish) -> LaunchPlan:
     """The plan that a key made. Raises ValidationError where the key was another request's."""
-    same = (former.name, former.target_id, former.priority, former.workload_id) == (
-        " ".join(wish.name.split()), wish.target.pk, wish.priority,
+    told = (
+        " ".join(wish.name.split()), wish.target.pk, wish.priority, wish.repeat, wish.clock,
         wish.workload.pk if wish.workload else None,
     )  # fmt: skip
-    if not same:
+    kept = (
+        former.name, former.target_id, former.priority, former.repeat, former.clock, former.workload_id,
+    )  # fmt: skip
+    asked = _plain({**({} if wish.workload else wish.question), **wish.job})
+    # The market and the times of a plan are found anew for each.
+    asked = {key: value for key, value in asked.items() if value != "" and key not in _FOUND_ANEW}
+    if told != kept or any(former.job.get(key) != value for key, value in asked.items()):
         raise ValidationError({"state": _("Another plan was made with this key.")})
     return former
 

@@ -19,6 +19,7 @@ from apps.launches.models import Executor, LaunchBudget, LaunchGuard, LaunchRule
 from apps.launches.selectors.limits import guard_document, rule_document, target_document
 from apps.launches.selectors.money import machines_of
 from apps.launches.selectors.values import decimal_text
+from apps.launches.services.amounts import amount_fault
 from apps.launches.services.executors import place_of
 from apps.recommendations.services.stated import reason_of
 from apps.workloads.models import Workload
@@ -59,8 +60,8 @@ def guard_save(
     regions: Sequence[str] = (),
 ) -> LaunchGuard:
     """Set the limits of an organisation, all at once. Raises ValidationError by field."""
-    if max_price is not None and not (max_price.is_finite() and max_price > 0):
-        raise ValidationError({"max_price": _("An amount above 0.")})
+    if max_price is not None and (fault := amount_fault(max_price)):
+        raise ValidationError({"max_price": fault})
     given = {
         "dry_run": dry_run,
         "max_instances": max_instances,
@@ -91,8 +92,8 @@ def budget_save(
     currency: str = "",
 ) -> LaunchBudget | None:
     """Set what launches of a team, or of all, may cost in a month; None takes the limit away."""
-    if monthly is not None and not (monthly.is_finite() and monthly >= 0):
-        raise ValidationError({"monthly": _("An amount, 0 or more.")})
+    if monthly is not None and (fault := amount_fault(monthly, zero=True)):
+        raise ValidationError({"monthly": fault})
     with transaction.atomic():
         rows = LaunchBudget.objects.select_for_update().filter(organisation=organisation, team=team)
         row = rows.order_by("pk").first()  # by name it would join teams, which cannot be locked
@@ -126,8 +127,8 @@ def rule_save(
     workload: Workload | None = None,
 ) -> LaunchRule:
     """A standing yes up to a limit. Raises ValidationError by field."""
-    if not (limit.is_finite() and limit > 0):
-        raise ValidationError({"limit": _("An amount above 0.")})
+    if fault := amount_fault(limit):
+        raise ValidationError({"limit": fault})
     with transaction.atomic():
         row = LaunchRule.objects.create(
             organisation=organisation, team=team, workload=workload, limit=limit,
