@@ -69,7 +69,9 @@ def _any_of(names: frozenset[str]) -> str:
 # Header-like words that are credentials only as parameters: "the key: zone, type, product" is prose.
 _HEADER_NAMES = _SECRET_NAMES - {"key", "sig", "signature", "token", "secret"}
 # name=value in addresses, form bodies and key=value logs
-_PARAMETER = re.compile(rf"{_any_of(_SECRET_NAMES)}(?P<sign>=|%3D)[^\s&;,'\"<>)\]}}]+", re.IGNORECASE)
+_PARAMETER = re.compile(
+    rf"{_any_of(_SECRET_NAMES)}(?P<sign>=|%3D)(?!\[redacted\])[^\s&;,'\"<>)\]}}]+", re.IGNORECASE
+)
 # "name": "value" in JSON and in Python's repr, also as a pair in a tuple
 _QUOTED = re.compile(
     rf"{_any_of(_SECRET_NAMES)}(?P<sign>[\"']\s*[:=,]\s*b?)(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).)*(?P=quote)",

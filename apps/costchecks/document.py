@@ -12,6 +12,7 @@ from finops.engine.checks.policies import Outcome, Verdict, worst
 from finops.engine.checks.pricing import Line, Priced, ordered
 from finops.engine.spend import sorted_by_amount
 from finops.frames.cost_items import Range, Reading
+from finops.text.addresses import masked
 from finops.text.numbers import decimal_text
 
 # Resources that are listed; totals are over all.
@@ -61,7 +62,7 @@ def check_document(
         "delta_pct": None if total.percent is None else round(float(total.percent), 6),
         "label": total.label or None,
         "unpriced": [
-            {"address": p.address, "component": p.component, "side": p.side, "reason": p.reason}
+            {"address": p.address, "component": p.component, "side": p.side, "reason": masked(p.reason)}
             for p in priced.unpriced
         ],
         "policies": [_policy(outcome, priced.currency) for outcome in outcomes],
@@ -106,8 +107,8 @@ def _line(line: Line) -> dict[str, Any]:
         "address": one.address,
         "kind": one.kind,
         "action": one.action,
-        "summary": side.summary if side else "",
-        "region": (side.region if side else "") or None,
+        "summary": masked(side.summary) if side else "",
+        "region": masked(side.region if side else "") or None,
         "before": range_document(line.before),
         "after": range_document(line.after),
         "delta": range_document(ordered(line.delta) if line.delta else None),

@@ -9,6 +9,7 @@ the file of `check --offline`; `offpeak comment` puts a Markdown file on the mer
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from pathlib import Path
@@ -28,6 +29,10 @@ _TEXTS = ("project", "ref", "commit", "base_ref", "team", "key")
 def main(words: list[str] | None = None) -> NoReturn:
     """The program."""
     options = _parser().parse_args(words)
+    for stream in (sys.stdout, sys.stderr):
+        # A console of few characters shows the others as \\u…: the exit code is the verdict's all the same.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         verbs = {"check": _check, "prices": _prices, "comment": _comment, "device": device.run}
         sys.exit(verbs[options.verb](options))
@@ -169,7 +174,9 @@ def _text(path: str, code: int) -> str:
 def _json(path: str) -> Any:
     try:
         # Numbers stay text, so that 0.1 is exact.
-        return json.loads(_text(path, USAGE), parse_float=str)
+        return json.loads(_text(path, USAGE), parse_float=str, parse_constant=str)
+    except RecursionError:
+        raise EndError(f"{path}: nested too deep", USAGE) from None
     except ValueError as error:
         raise EndError(f"{path}: not JSON: {error}", USAGE) from None
 

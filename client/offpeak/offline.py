@@ -83,6 +83,8 @@ def _json(path: str) -> Any:
         return json.loads(Path(path).read_text("utf-8-sig"), parse_float=str)
     except OSError as error:
         raise EndError(f"{path}: {error.strerror}", USAGE) from None
+    except RecursionError:
+        raise CheckInputError("nested too deep", file=path) from None
     except ValueError as error:
         raise CheckInputError(f"not JSON: {error}", file=path) from None
 

@@ -78,3 +78,16 @@ def test_structured_events_are_masked_by_key_and_by_text() -> None:
         7,
         f"ValueError: Authorization: {MASK}",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET https://p.test/v1?key=SECRET&page=2", "Authorization: Bearer SECRET", '{"token": "SECRET"}',
+        "https://u:SECRET@p.test/", "https://p.test/accounts/reset/key/SECRET/",
+    ],
+)  # fmt: skip
+def test_what_was_redacted_before_stays_as_it_is(text: str) -> None:
+    once = redact(text)
+    assert "SECRET" not in once
+    assert redact(once) == once

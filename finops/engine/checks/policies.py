@@ -88,6 +88,8 @@ def policies_of(document: Mapping[str, Any], *, file: str = "policies") -> tuple
 
     Every name is checked. Raises CheckInputError that names policy and field.
     """
+    if not isinstance(document, dict):
+        raise CheckInputError("not a mapping of names to values", file=file)
     check_whole_text(document, file=file)
     known = {"policies", "locale", "currency", "version", *AMOUNTS, *PERCENTS}
     for name in document:
@@ -95,7 +97,8 @@ def policies_of(document: Mapping[str, Any], *, file: str = "policies") -> tuple
             told = f"unknown; known: {', '.join(sorted(known))}"
             raise CheckInputError(told, file=file, field=str(name)[:60])
     locale, currency = str(document.get("locale") or ""), document.get("currency") or ""
-    rows = document.get("policies") or []
+    rows = document.get("policies")
+    rows = [] if rows in (None, "") else rows  # "policies:" with nothing behind it
     if not isinstance(rows, list) or len(rows) > 200:
         raise CheckInputError("not a list of at most 200 policies", file=file, field="policies")
     short = [{"kind": name, "limit": document[name]} for name in (*AMOUNTS, *PERCENTS) if name in document]

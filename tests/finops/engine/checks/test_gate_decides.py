@@ -208,3 +208,15 @@ def test_verdicts_in_rising_order() -> None:
     for i, verdict in enumerate(order):
         assert worst(order[: i + 1]) is verdict
     assert worst([]) is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    "document", [[], "x", None, 1, {"policies": {}}, {"policies": 0}, {"policies": False}]
+)
+def test_what_is_no_list_of_policies_is_no_empty_gate(document: object) -> None:
+    with pytest.raises(CheckInputError, match="not a "):
+        policies_of(document)  # type: ignore[arg-type]
+
+
+def test_a_name_with_nothing_behind_it_is_an_empty_list() -> None:
+    assert policies_of({"policies": None}) == policies_of({"policies": ""}) == ()
