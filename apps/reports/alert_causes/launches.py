@@ -15,6 +15,7 @@ from apps.launches.models import Attempt, Launch, LaunchState
 from apps.launches.wording import why_text
 from apps.reports import wording as w
 from apps.reports.causes import Cause, Facts, Found, Told, register
+from apps.reports.models import Alert
 from finops.text import display as fmt
 
 RECENT = timedelta(days=7)
@@ -65,8 +66,10 @@ def _failed_told(facts: Facts) -> Told:
 
 
 def _storms(organisation: Organisation, now: datetime) -> Iterable[Found]:
-    """One a region and hour of the clock."""
+    """One a region and hour: machines that an alert of the last hour was about raise no other one."""
     since = now - STORM_WITHIN
+    told = Alert.objects.filter(organisation=organisation, cause="storm", raised_at__gt=since)
+    periods = dict(told.order_by("raised_at").values_list("key", "period"))
     rows = Attempt.objects.filter(
         Q(noticed_at__gt=since) | Q(ending="interrupted", ended_at__gt=since),
         launch__organisation=organisation,
@@ -78,7 +81,7 @@ def _storms(organisation: Organisation, now: datetime) -> Iterable[Found]:
         if len(machines) >= STORM:
             yield Found(
                 key=region[:200],
-                period=now.isoformat()[:13],
+                period=periods.get(region[:200]) or now.isoformat()[:13],
                 facts={"region": region, "machines": len(machines), "at": now.isoformat()},
             )
 

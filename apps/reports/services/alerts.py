@@ -122,8 +122,13 @@ def _deliver(row: AlertDelivery, server: MailServer, clock: Clock) -> int:
         return 0
     if alert.over_at is not None and row.error:  # it waited, and is over by now
         return _ended(sending.dropped(row, why="it was over before it could be sent"))
+    mail = channel.kind == ChannelKind.MAIL
+    if bool(row.email) != mail:  # three people of a mail channel are not three messages to its new webhook
+        return _ended(sending.dropped(row, why="the channel was of another kind when this was raised"))
+    if mail and row.email not in channel.emails:
+        return _ended(sending.dropped(row, why="taken off the channel before it was sent"))
     with translation.override(channel.language):
-        if channel.kind == ChannelKind.MAIL:
+        if mail:
             return _by_mail(row, alert, channel, server, clock)
         return _by_http(row, alert, channel, clock)
 
@@ -150,8 +155,6 @@ def _kept_back(alert: Alert, channel: Channel, at: datetime) -> tuple[datetime |
 def _by_mail(row: AlertDelivery, alert: Alert, channel: Channel, server: MailServer, clock: Clock) -> int:
     if not settings.MAIL_IS_SET:
         return _ended(sending.failed(row, error=NO_SERVER))
-    if not row.email:
-        return _ended(sending.dropped(row, why="the channel was of another kind when this was raised"))
     words = told(alert.cause, alert.facts)
     text = "\n\n".join(part for part in (words.title, words.text, words.link) if part) + "\n"
     body = message_bytes(

@@ -19,6 +19,7 @@ from django.db.models import F
 
 from apps.reports.mail.message import sender_host
 from apps.reports.models import Sending, SendState
+from apps.reports.wording import clean
 from finops.redact import redact
 
 # Longer than a slow server takes for one mail (EMAIL_TIMEOUT for each step of it).
@@ -104,8 +105,8 @@ def broken(row: Sending, *, error: Exception, now: datetime) -> bool:
 
 
 def words(error: str) -> str:
-    """An answer of the other side as it may be kept and shown."""
-    return redact(" ".join(error.split()))[:500]
+    """An answer of the other side as it may be kept and shown: no database keeps a null character."""
+    return redact(clean(error))[:500]
 
 
 def _ours(row: Sending, **values: Any) -> bool:
