@@ -16,7 +16,9 @@ from finops.engine.spend import Week, Window, week_of
 
 WEEK = timedelta(days=7)
 MAX_MISSED = 52
-_LABEL = re.compile(r"(\d{4})-W(\d{2})")
+# Nothing is billed before, and the first weeks of all have none before them.
+FIRST_YEAR = 1970
+_LABEL = re.compile(r"([0-9]{4})-W([0-9]{2})")
 
 
 class WeekError(ValueError):
@@ -78,7 +80,7 @@ def week_named(text: str) -> Week:
     """
     match = _LABEL.fullmatch(text.strip())
     try:
-        if match is None:
+        if match is None or int(match[1]) < FIRST_YEAR:
             raise ValueError(text)
         return week_of(date.fromisocalendar(int(match[1]), int(match[2]), 1))
     except (ValueError, OverflowError) as error:

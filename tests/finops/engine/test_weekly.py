@@ -81,7 +81,20 @@ def test_an_iso_week_has_both_dates(text: str, first: date, last: date) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["2018-47", "2018-W54", "2018-W00", "2019-W53", "W47", "", "2018-W4", "0000-W01"]
+    "text",
+    [
+        "2018-47",
+        "2018-W54",
+        "2018-W00",
+        "2019-W53",
+        "W47",
+        "",
+        "2018-W4",
+        "0000-W01",
+        "0001-W01",
+        "1969-W52",
+        "２018-W01",
+    ],
 )
 def test_what_is_no_week_is_refused(text: str) -> None:
     with pytest.raises(WeekError, match="not an ISO week"):
