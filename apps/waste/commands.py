@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 Commands = list[dict[str, str]]
@@ -38,14 +39,24 @@ def name_of(resource: str) -> str:
 Finding = Mapping[str, Any]
 
 
-def _volume(found: Finding) -> list[str]:
+def _volume(found: Finding, *, detach: bool = False) -> list[str]:
+    """One line: pasted, nothing is deleted before the snapshot is there."""
     volume, region = last_part(found["resource"]), found["region"]
-    return [
+    steps = [
         aws(
             "ec2", "create-snapshot", "--volume-id", volume, "--description", "before deletion", region=region
         ),
-        aws("ec2", "delete-volume", "--volume-id", volume, region=region),
-    ]
+        aws(
+            "ec2", "wait", "snapshot-completed", "--filters", f"Name=volume-id,Values={volume}",
+            region=region,
+        ),
+    ]  # fmt: skip
+    if detach:
+        steps += [
+            aws("ec2", "detach-volume", "--volume-id", volume, region=region),
+            aws("ec2", "wait", "volume-available", "--volume-ids", volume, region=region),
+        ]
+    return [" && ".join([*steps, aws("ec2", "delete-volume", "--volume-id", volume, region=region)])]
 
 
 def _modify_volume(found: Finding) -> list[str]:
@@ -183,7 +194,7 @@ def _restore(found: Finding) -> list[str]:
 
 _AWS: Mapping[str, Callable[[Finding], list[str]]] = {
     "volume-unattached": _volume,
-    "volume-of-stopped-instance": _volume,
+    "volume-of-stopped-instance": partial(_volume, detach=True),
     "snapshot-old": _one("ec2", "delete-snapshot", "--snapshot-id"),
     "snapshot-of-deleted-volume": _one("ec2", "delete-snapshot", "--snapshot-id"),
     "address-idle": _address,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db.models import QuerySet
 
 from apps.accounts.models import Organisation
@@ -31,11 +33,11 @@ def settings_of(organisation: Organisation | None) -> list[Setting]:
     ]
 
 
-def listed_of(organisation: Organisation | None) -> dict[str, Listed]:
-    """Listed volumes and snapshots by id."""
+def listed_of(organisation: Organisation | None, since: datetime) -> dict[str, Listed]:
+    """Listed volumes and snapshots by id. An older list counts no more: what it calls free may be in use."""
     return {
         row.resource: Listed(row.resource, row.kind, row.attached_to, row.volume, row.created_at, row.image)
-        for row in ListedResource.objects.filter(organisation=organisation)
+        for row in ListedResource.objects.filter(organisation=organisation, listed_at__gte=since)
     }
 
 

@@ -40,7 +40,7 @@ def beside_of(
     team = rule_sql(rules, PLAIN_DAY, given, given.cell)
     known = Beside(
         settings=settings_of(organisation),
-        listed=listed_of(organisation),
+        listed=listed_of(organisation, end - JUDGED),
         measured=measured_of(organisation),
         history=datetime.combine(history, time(), UTC),
         team=team,

@@ -111,9 +111,13 @@ def spot(world: World, rule: Rule) -> Iterator[Outcome]:
 
 
 def _metric(world: World, params: Params, use: Use, name: str) -> Measured | None:
-    """A metric that was measured for long enough."""
+    """A metric that was measured for long enough, at least in part in the judged days."""
     found = world.metrics(use.key).get(name)
-    if found is None or Decimal(repr(found.days)) < params.number("days") - Decimal("0.5"):
+    if (
+        found is None
+        or found.end < world.start
+        or Decimal(repr(found.days)) < params.number("days") - Decimal("0.5")
+    ):
         return None
     return found
 

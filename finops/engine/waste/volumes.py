@@ -23,6 +23,9 @@ RUNNING = ("instance", "instance-spot")
 # Free of charge with gp3, and what gp2 gives, as the guide of general purpose volumes says.
 GP3_IOPS, GP3_MBPS = Decimal(3000), Decimal(125)
 GP2_IOPS_PER_GIB, GP2_LEAST_IOPS, GP2_MOST_IOPS = Decimal(3), Decimal(100), Decimal(16000)
+# The volume that AWS names for a copied snapshot: "an arbitrary volume ID that should not be used for any
+# purpose" (EC2 API reference, Snapshot). A copy is often the backup in another region.
+COPIED = frozenset({"vol-ffffffff", "vol-ffffffffffffffff", "vol-fffffffffffffffff"})
 GP2_MBPS, GP2_FULL_SPEED_GIB = Decimal(250), Decimal(170)
 
 
@@ -40,7 +43,7 @@ def unattached(world: World, rule: Rule) -> Iterator[Outcome]:
         if not params.enabled or not use.key.resource:
             continue
         days = params.number("days")
-        listed = world.listed.get(use.key.resource)
+        listed = world.listed.get(_last_part(use.key))
         if listed is not None and listed.attached_to is not None:
             if listed.attached_to == "":
                 yield _without(world, rule, use, {"by": "list"})
@@ -98,7 +101,7 @@ def _replaced(found: Candidate, **changes: object) -> Candidate:
 def of_stopped(world: World, rule: Rule) -> Iterator[Outcome]:
     """Volumes whose instance, by the list or by a shared tag, has no hours on the last days."""
     instances = {use.key: use for use in world.of(*RUNNING) if use.key.resource}
-    by_id = {key.resource: use for key, use in instances.items()}
+    by_id = {_last_part(key): use for key, use in instances.items()}
     by_tag: dict[tuple[str, str, str], list[Use]] = defaultdict(list)
     tag = rule.thresholds["link_tag"]
     for key, use in instances.items():
@@ -111,12 +114,14 @@ def of_stopped(world: World, rule: Rule) -> Iterator[Outcome]:
         quiet = world.end - timedelta(days=float(params.number("days")))
         if world.start > quiet:
             continue
-        listed = world.listed.get(use.key.resource)
+        listed = world.listed.get(_last_part(use.key))
         if listed is not None and listed.attached_to is not None:
-            instance = by_id.get(listed.attached_to)
             name = listed.attached_to
             if not name:
                 continue
+            # A volume may be attached to several: the one that ran last counts.
+            held = [by_id[one] for one in name.split(",") if one in by_id]
+            instance = max(held, key=lambda one: one.last, default=None)
         else:
             value = world.tag(use.key, tag)
             same = by_tag.get((use.key.account, use.key.region, value), []) if value else []
@@ -142,7 +147,7 @@ def snapshot_old(world: World, rule: Rule) -> Iterator[Outcome]:
             continue
         named = True
         days = timedelta(days=float(params.number("policy_days")))
-        listed = world.listed.get(_snapshot_id(use.key))
+        listed = world.listed.get(_last_part(use.key))
         made = listed.created_at if listed is not None and listed.created_at else None
         since = made or world.first_seen.get(use.key, use.first)
         if since > world.end - days:
@@ -160,21 +165,21 @@ def snapshot_old(world: World, rule: Rule) -> Iterator[Outcome]:
         yield Unjudged(rule.id, "short-history", {"since": world.history.isoformat()})
 
 
-def _snapshot_id(key: Key) -> str:
+def _last_part(key: Key) -> str:
     """`snap-0abc` of `arn:aws:ec2:eu-west-1:1:snapshot/snap-0abc`."""
     return key.resource.rpartition("/")[2]
 
 
 def snapshot_orphan(world: World, rule: Rule) -> Iterator[Outcome]:
     """The list names its volume, and no line of that volume is in the window."""
-    billed = {use.key.resource for use in world.of(*VOLUMES) if not world.gone(use)}
+    billed = {_last_part(use.key) for use in world.of(*VOLUMES) if not world.gone(use)}
     known = False
     for use in world.of("snapshot"):
         params = world.params(rule, use.key)
         if not params.enabled or not use.key.resource:
             continue
-        listed = world.listed.get(_snapshot_id(use.key))
-        if listed is None or not listed.volume:
+        listed = world.listed.get(_last_part(use.key))
+        if listed is None or not listed.volume or listed.volume in COPIED:
             continue
         known = True
         if listed.image or listed.volume in billed or listed.volume in world.listed:

@@ -16,7 +16,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -30,6 +30,9 @@ from finops.providers.base import PermanentError
 METRICS = ("cpu", "memory", "network", "iops", "connections", "credits")
 MAX_BYTES = 256 * 2**20
 GIB = 2**30
+MOST_NAME = 200
+MOST_HELD = 12
+MOST_SAMPLES = 2**31 - 1  # as many as are kept count
 IDLE_NAMES = {"__idle__": IDLE, "__unallocated__": SHARED, "__unmounted__": SHARED}
 
 
@@ -61,12 +64,15 @@ def read_measures(content: bytes, *, file: str) -> Measures:
         raise PermanentError(f"{file} is not UTF-8.") from error
     if text.lstrip()[:1] in ("{", "["):
         return _json(text, file)
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    heads = {name.strip().casefold() for name in reader.fieldnames or () if name}
-    rows = [
-        {(name or "").strip().casefold(): (cell or "").strip() for name, cell in row.items() if name}
-        for row in reader
-    ]
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        heads = {name.strip().casefold() for name in reader.fieldnames or () if name}
+        rows = [
+            {(name or "").strip().casefold(): (cell or "").strip() for name, cell in row.items() if name}
+            for row in reader
+        ]
+    except csv.Error as error:
+        raise PermanentError(f"{file}: line {reader.line_num + 1} is no CSV: {error}.") from error
     for needed, read in (
         ({"resource", "metric", "at", "value"}, _samples),
         ({"resource", "metric", "start", "end", "p95", "p99"}, _summaries),
@@ -103,8 +109,8 @@ def _samples(rows: Sequence[Mapping[str, str]], file: str) -> Measures:
     groups: dict[tuple[str, str], list[tuple[datetime, float]]] = {}
     for number, row in enumerate(rows, start=1):
         try:
-            key = (_text(row, "resource"), _metric(row))
-            groups.setdefault(key, []).append((_time(row, "at"), _number(row, "value")))
+            key, sample = (_text(row, "resource"), _metric(row)), (_time(row, "at"), _number(row, "value"))
+            groups.setdefault(key, []).append(sample)
         except _BadCellError as error:
             found.rejections.append(Rejection(file, number, error.name, str(error)))
     for (resource, metric), samples in groups.items():
@@ -123,7 +129,7 @@ def _summaries(rows: Sequence[Mapping[str, str]], file: str) -> Measures:
             p95, p99 = _number(row, "p95"), _number(row, "p99")
             high = _number(row, "high") if row.get("high") else p99
             low = _number(row, "low") if row.get("low") else 0.0
-            samples = int(_number(row, "samples")) if row.get("samples") else 1
+            samples = int(min(_number(row, "samples"), MOST_SAMPLES)) if row.get("samples") else 1
             start, end = _time(row, "start"), _time(row, "end")
             if not low <= p95 <= p99 <= high:
                 raise _BadCellError("p99", "percentiles are not in order: low, p95, p99, high")
@@ -145,8 +151,8 @@ def _resources(rows: Sequence[Mapping[str, str]], file: str) -> Measures:
                 raise _BadCellError("kind", f"volume or snapshot, not {kind[:40]}")
             found.listed.append(
                 Listed(
-                    _text(row, "resource"), kind, row.get("attached_to"), row.get("volume"),
-                    _time(row, "created_at") if row.get("created_at") else None, row.get("image"),
+                    _text(row, "resource"), kind, _said(row, "attached_to"), _said(row, "volume"),
+                    _time(row, "created_at") if row.get("created_at") else None, _said(row, "image"),
                 )
             )  # fmt: skip
         except _BadCellError as error:
@@ -166,14 +172,16 @@ def _works(rows: Sequence[Mapping[str, str]], file: str) -> Measures:
                 raise _BadCellError("kind", f"work, idle or shared, not {kind[:40]}")
             cost = _money(row, "cost")
             cpu, memory = _money(row, "cpu_cost"), _money(row, "memory_cost")
-            currency = (row.get("currency") or "").upper()
+            currency = _said(row, "currency", 10) or ""
+            currency = currency.upper()
             if not currency and any(one is not None for one in (cost, cpu, memory)):
                 raise _BadCellError("currency", "a cost needs its currency")
             if cost is None and cpu is not None and memory is not None:
                 cost = cpu + memory
             found.works.append(
                 Work(
-                    _text(row, "cluster"), row.get("namespace", ""), row.get("workload") or kind, kind, start,
+                    _text(row, "cluster", MOST_NAME), _said(row, "namespace", MOST_NAME) or "",
+                    _said(row, "workload") or kind, kind, start,
                     end, _maybe(row, "cpu_request"), _maybe(row, "cpu_p99"),
                     _maybe(row, "memory_request_gib"), _maybe(row, "memory_p99_gib"), cpu, memory, cost,
                     currency,
@@ -187,7 +195,7 @@ def _works(rows: Sequence[Mapping[str, str]], file: str) -> Measures:
 def _json(text: str, file: str) -> Measures:
     try:
         document = json.loads(text, parse_float=Decimal)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PermanentError(f"{file} is no JSON: {error}") from error
     if isinstance(document, dict):
         if any(name in document for name in ("Volumes", "Snapshots", "Images")):
@@ -201,29 +209,59 @@ def _aws(document: Mapping[str, Any], file: str) -> Measures:
     """Answers of describe-volumes, describe-snapshots and describe-images, also merged into one."""
     found = Measures("resources")
     images = {
-        block.get("Ebs", {}).get("SnapshotId"): str(image.get("ImageId", ""))
-        for image in document.get("Images") or ()
-        for block in image.get("BlockDeviceMappings") or ()
+        str(_object(block.get("Ebs")).get("SnapshotId")): str(image.get("ImageId", ""))
+        for image in _objects(found, document, "Images", file)
+        for block in _inside(image, "BlockDeviceMappings")
     }
-    for number, row in enumerate(document.get("Volumes") or (), start=1):
+    for number, row in enumerate(_objects(found, document, "Volumes", file), start=1):
         found.read += 1
-        held = [one.get("InstanceId", "") for one in row.get("Attachments") or () if one.get("InstanceId")]
-        _keep(found, row, "VolumeId", number, file, kind="volume", attached_to=held[0] if held else "")
-    for number, row in enumerate(document.get("Snapshots") or (), start=1):
+        # Several, where it is attached to several; what is kept is cut so that none is cut in two.
+        held = [str(one["InstanceId"]) for one in _inside(row, "Attachments") if one.get("InstanceId")]
+        # A list of its own choice of columns may not say it at all: that is not "attached to nothing".
+        said = ",".join(held[:MOST_HELD]) if isinstance(row.get("Attachments"), list) else None
+        _keep(found, row, "VolumeId", number, file, kind="volume", attached_to=said)
+    for number, row in enumerate(_objects(found, document, "Snapshots", file), start=1):
         found.read += 1
-        image = images.get(row.get("SnapshotId"), "") if "Images" in document else None
-        _keep(
-            found, row, "SnapshotId", number, file, kind="snapshot", volume=row.get("VolumeId"), image=image
-        )
+        image = images.get(str(row.get("SnapshotId")), "") if "Images" in document else None
+        volume = None if row.get("VolumeId") is None else str(row["VolumeId"])
+        _keep(found, row, "SnapshotId", number, file, kind="snapshot", volume=volume, image=image)
     return found
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _inside(row: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The objects of a list inside of a row."""
+    held = row.get(name)
+    return [one for one in held if isinstance(one, dict)] if isinstance(held, list) else []
+
+
+def _objects(
+    found: Measures, document: Mapping[str, Any], name: str, file: str
+) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list of the document; whatever else is in it is rejected. Raises PermanentError."""
+    rows = document.get(name) or []
+    if not isinstance(rows, list):
+        raise PermanentError(f"{file}: {name} is no list.")
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row, dict):
+            yield row
+        else:
+            found.read += 1
+            found.rejections.append(Rejection(file, number, name, "no object"))
 
 
 def _keep(
     found: Measures, row: Mapping[str, Any], name: str, number: int, file: str, *, kind: str, **given: Any
 ) -> None:
-    resource = str(row.get(name) or "")
-    if not resource:
-        found.rejections.append(Rejection(file, number, name, "missing"))
+    try:
+        resource = _text(row, name)
+        for field_name in ("volume", "attached_to"):
+            _said(given, field_name)
+    except _BadCellError as error:
+        found.rejections.append(Rejection(file, number, error.name, str(error)))
         return
     made = str(row.get("CreateTime") or row.get("StartTime") or "")
     try:
@@ -239,6 +277,8 @@ def _opencost(sets: Sequence[Any], file: str) -> Measures:
     found = Measures("clusters")
     merged: dict[tuple[str, str, str, str], Work] = {}
     for one in sets:
+        if one is not None and not isinstance(one, dict):
+            raise PermanentError(f"{file}: data holds something else than sets of allocations.")
         for name, row in (one or {}).items():
             found.read += 1
             try:
@@ -262,9 +302,11 @@ def _allocation(name: str, row: Mapping[str, Any]) -> Work:
     if end <= start:
         raise _BadCellError("end", "the end comes after the start")
     cpu, memory, total = (_money(row, one) for one in ("cpuCost", "ramCost", "totalCost"))
+    told = {"cluster": about.get("cluster") or "cluster", "namespace": about.get("namespace"),
+            "workload": controller}  # fmt: skip
     return Work(
-        str(about.get("cluster") or "cluster"), str(about.get("namespace") or ""),
-        str(controller) if kind == WORK else kind, kind, start, end,
+        _text(told, "cluster", MOST_NAME), _said(told, "namespace", MOST_NAME) or "",
+        _text(told, "workload") if kind == WORK else kind, kind, start, end,
         _maybe(row, "cpuCoreRequestAverage"), _maybe(raw, "cpuCoreUsageMax"),
         _gib(_maybe(row, "ramByteRequestAverage")), _gib(_maybe(raw, "ramByteUsageMax")), cpu, memory, total,
         "USD", _maybe(row, "cpuCoreUsageAverage"), _gib(_maybe(row, "ramByteUsageAverage")),
@@ -296,11 +338,21 @@ def _added(one: Work, other: Work) -> Work:
     )
 
 
-def _text(row: Mapping[str, Any], name: str) -> str:
+def _text(row: Mapping[str, Any], name: str, most: int = 300) -> str:
     value = str(row.get(name) or "").strip()
-    if not value or len(value) > 300 or "\x00" in value:
-        raise _BadCellError(name, "1 to 300 characters")
+    if not value or len(value) > most or "\x00" in value:
+        raise _BadCellError(name, f"1 to {most} characters")
     return value
+
+
+def _said(row: Mapping[str, Any], name: str, most: int = 300) -> str | None:
+    """A text that may be empty; None where nothing is said."""
+    value = row.get(name)
+    if value is None:
+        return None
+    if len(str(value)) > most or "\x00" in str(value):
+        raise _BadCellError(name, f"at most {most} characters")
+    return str(value)
 
 
 def _metric(row: Mapping[str, Any]) -> str:
@@ -348,4 +400,7 @@ def _time(row: Mapping[str, Any], name: str) -> datetime:
         raise _BadCellError(name, f"no time like 2026-03-01T00:00:00Z: {text[:40]}") from error
     if value.tzinfo is None:
         raise _BadCellError(name, f"a time needs its offset: {text[:40]}")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise _BadCellError(name, f"no time that there is: {text[:40]}") from error

@@ -12,6 +12,7 @@ from finops.providers.base import PermanentError
 from finops.providers.files.measures import read_measures
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
+WORKS = "cluster,namespace,workload,start,end\n"
 
 
 def test_samples_become_percentiles_by_nearest_rank() -> None:
@@ -100,3 +101,50 @@ def test_allocations_of_opencost_are_work_idle_and_shared() -> None:
 def test_a_file_of_no_known_kind_is_refused(content: bytes) -> None:
     with pytest.raises(PermanentError):
         read_measures(content, file="x")
+
+
+def test_a_resource_of_bad_samples_only_is_rejected_not_a_crash() -> None:
+    rows = "resource,metric,at,value\ni-1,cpu,never,1\ni-2,cpu,2026-03-01T00:00:00Z,1\n"
+    found = read_measures((rows + "i-2,cpu,2026-03-02T00:00:00Z,2\n").encode(), file="m.csv")
+    assert [resource for resource, _one in found.metrics] == ["i-2"]
+    assert [(one.row, one.field) for one in found.rejections] == [(1, "at")]
+
+
+def test_a_volume_without_the_word_of_attachments_is_not_called_free() -> None:
+    document = {"Volumes": [{"VolumeId": "vol-1"}, {"VolumeId": "vol-2", "Attachments": "x"}, None, {
+        "VolumeId": "vol-3", "Attachments": [{"InstanceId": "i-1"}, {"InstanceId": "i-2"}]}]}  # fmt: skip
+    found = read_measures(json.dumps(document).encode(), file="aws.json")
+    assert [(one.resource, one.attached_to) for one in found.listed] == [
+        ("vol-1", None), ("vol-2", None), ("vol-3", "i-1,i-2"),
+    ]  # fmt: skip
+    assert [(one.row, one.field) for one in found.rejections] == [(3, "Volumes")]
+    assert found.read == len(found.listed) + len(found.rejections)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"resource,kind\n" + b"x" * 200_000 + b",volume\n", b'{"Volumes": 5}', b'{"Volumes": "abc"}',
+        b'{"data": [5]}', b'{"data": [[1]]}', b"[" * 100_000, b'{"data":' + b"[" * 100_000,
+    ],
+    ids=["long-cell", "number", "text", "set", "list", "deep", "deep-data"],
+)  # fmt: skip
+def test_a_file_of_another_shape_is_refused_not_a_crash(content: bytes) -> None:
+    with pytest.raises(PermanentError):
+        read_measures(content, file="x")
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("resource,kind,attached_to\nv,volume," + "i" * 301, "attached_to"),
+        ("resource,kind,volume\ns,snapshot,a\x00b", "volume"),
+        (f"{WORKS}{'c' * 201},n,w,2026-01-01T00:00:00Z,2026-02-01T00:00:00Z", "cluster"),
+        (f"{WORKS}c,{'n' * 201},w,2026-01-01T00:00:00Z,2026-02-01T00:00:00Z", "namespace"),
+        ("resource,metric,at,value\ni,cpu,0001-01-01T00:00:00+14:00,1", "at"),
+    ],
+    ids=["attached", "nul", "cluster", "namespace", "time"],
+)  # fmt: skip
+def test_a_text_that_cannot_be_kept_is_rejected_by_its_field(text: str, field: str) -> None:
+    found = read_measures(text.encode(), file="x.csv")
+    assert [(one.row, one.field) for one in found.rejections] == [(1, field)]
