@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils.translation import get_language
 
 from apps.accounts.models import Organisation, Team
-from apps.billing.models import BudgetScope
+from apps.billing.models import Budget, BudgetScope
 from apps.billing.selectors.budget_standing import budget_answer
 from apps.billing.selectors.budgets import budgets_in_force
 from apps.costchecks.document import check_document, input_digest, prices_used, summary_of
@@ -25,7 +25,7 @@ from apps.costchecks.services.policies import policies_in_force
 from apps.costchecks.services.prices import PROVIDER, check_prices, machine_facts
 from apps.ingest.selectors import current_snapshots, price_snapshots
 from finops.engine.checks.alternatives import alternatives, spot_keys, volume_keys
-from finops.engine.checks.policies import Carbon, Outcome, Policy, Verdict, judge
+from finops.engine.checks.policies import ORDER, Carbon, Outcome, Policy, Verdict, judge
 from finops.engine.checks.pricing import Priced, keys_of, price_resources
 from finops.engine.checks.tables import carbon_of
 from finops.fingerprint import code_fingerprint
@@ -180,11 +180,15 @@ def _judged(policy: Policy, priced: Priced, asked: _Asked, carbon: Carbon) -> Ou
     team, at = asked.question.team, asked.at
     slug = policy.team or (team.slug if team else "")
     rows = budgets_in_force(asked.organisation, at.date()).filter(
-        scope=BudgetScope.TEAM, team__slug=slug, period="month", currency=priced.currency or ""
+        scope=BudgetScope.TEAM, team__slug=slug, period="month"
     )
-    budget = rows.first()
-    if budget is None:
-        return judge(policy, priced)
+    if priced.currency is not None:  # what costs nothing leaves a budget of any currency as it stands
+        rows = rows.filter(currency=priced.currency)
+    found = [_against_budget(policy, priced, budget, at) for budget in rows]
+    return max(found, key=lambda one: ORDER.index(one.verdict), default=judge(policy, priced))
+
+
+def _against_budget(policy: Policy, priced: Priced, budget: Budget, at: datetime) -> Outcome:
     answer = budget_answer(budget, at=at, day=at.date())
     spent: Decimal | None = None
     if answer.found is not None and answer.found.result is not None:
