@@ -69,6 +69,8 @@ def notices_take(*, now: datetime) -> int:
             )
         except ProviderError as error:
             log.warning("notices_not_read", target=target.pk, error=str(error))
+        except Exception:  # one queue must not keep machines of other places from being looked at
+            log.exception("notices_broken", target=target.pk)
     return count
 
 

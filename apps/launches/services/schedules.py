@@ -257,7 +257,7 @@ def _ends(turn: ScheduleTurn, state: str, now: datetime, **fields: Any) -> str:
 
 
 def _aws(target: LaunchTarget, region: str) -> Any:
-    return open_switcher(aws_access(target), region=region)
+    return open_switcher(aws_access(target), region=region, account=target.account)
 
 
 def _audit(row: StopSchedule, actor: Actor, verb: str, *, before: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
@@ -15,6 +16,7 @@ from apps.launches.services.timeline import launch_event, plan_event
 from finops.engine.calendar import local_instant, parse_clock, parse_days, zone_of
 from finops.engine.launches.due import judge_due
 
+log = structlog.get_logger(__name__)
 # So far ahead the calendar shows turns of repeating plans.
 AHEAD = timedelta(days=7)
 # Turns that a plan made up for at once after a long outage; the years before are one line.
@@ -43,7 +45,10 @@ def turns_make(*, now: datetime) -> int:
     made = 0
     waiting = Q(made_until__isnull=True) | ~Q(repeat="") & Q(made_until__lt=now + AHEAD - timedelta(hours=1))
     for pk in LaunchPlan.objects.filter(waiting, state=PlanState.APPROVED).values_list("pk", flat=True):
-        made += plan_turns(plan_id=pk, now=now)
+        try:
+            made += plan_turns(plan_id=pk, now=now)
+        except Exception:  # a plan that cannot be read must not keep the others from being due
+            log.exception("plan_turns_broken", plan=pk)
     return made
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import boto3
 
 from finops.providers.aws.client import BACK_OFF, dry_run, patiently
-from finops.providers.aws.session import Access, client_config, open_session
+from finops.providers.aws.session import Access, account_id, client_config, open_session
 from finops.providers.base import PermanentError
 
 ACTIONS = ("ec2:DescribeInstances", "ec2:StartInstances", "ec2:StopInstances")
@@ -124,9 +124,14 @@ def _carries(row: Mapping[str, Any], tag: tuple[str, str]) -> bool:
     return any((one.get("Key"), one.get("Value", "")) == tag for one in row.get("Tags") or [])
 
 
-def open_switcher(access: Access, *, region: str) -> Switcher:
-    """The switcher of a region."""
-    return Switcher(open_session(access, region=region), access, region)
+def open_switcher(access: Access, *, region: str, account: str = "") -> Switcher:
+    """The switcher of a region. Raises PermanentError where the credentials are another account's."""
+    session = open_session(access, region=region)
+    if account and (found := account_id(session, access, region=region)) != account:
+        raise PermanentError(
+            f"The credentials belong to account {found}, the target is {account}: nothing was switched."
+        )
+    return Switcher(session, access, region)
 
 
 def switching_policy(tag: tuple[str, str]) -> dict[str, Any]:
