@@ -36,6 +36,9 @@ from finops.frames.usage_file import Usage, amount_of, hours_of, word_of
 from finops.text.addresses import masked
 
 MAX_BYTES, MAX_OBJECTS, MAX_DEPTH = 8 * 1024 * 1024, 5000, 60
+# Larger amounts than any cluster's; sums of what is larger have more digits than are counted with.
+_MOST = Decimal(10) ** 18
+_NONE = (None, "", "null", "Null", "NULL", "~")  # every scalar is read as text
 _SUFFIX = {
     "": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15,
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50,
@@ -142,7 +145,7 @@ def _resource(row: Mapping[str, Any], place: str, source: _Source) -> Resource:
 
 
 def _map(value: Any, address: str, field: str, source: _Source) -> Mapping[str, Any]:
-    if value in (None, ""):
+    if isinstance(value, str | None) and value in _NONE:
         return {}
     if not isinstance(value, dict):
         raise CheckInputError("not a mapping", file=source.file, address=address, field=field)
@@ -191,7 +194,9 @@ def _pods(
 
 def _replicas(spec: Mapping[str, Any], address: str, source: _Source) -> Range:
     told = amount_of(source.usage.of(address), "replicas")
-    return told or Range.of(_quantity(spec.get("replicas") or "1", address, "spec.replicas", source))
+    value = spec.get("replicas")
+    value = "1" if isinstance(value, str | None) and value in _NONE else value
+    return told or Range.of(_quantity(value, address, "spec.replicas", source))
 
 
 def _quantity(value: Any, address: str, field: str, source: _Source) -> Decimal:
@@ -203,10 +208,14 @@ def _quantity(value: Any, address: str, field: str, source: _Source) -> Decimal:
         )
     number, suffix = Decimal(match[1]), match[2] or ""
     if suffix == "m":
-        return number / 1000
-    if suffix[:1] in {"e", "E"} and len(suffix) > 1:
-        return number.scaleb(int(suffix[1:]))
-    return number * _SUFFIX[suffix]
+        found = number / 1000
+    elif suffix[:1] in {"e", "E"} and len(suffix) > 1:
+        found = number.scaleb(int(suffix[1:]))
+    else:
+        found = number * _SUFFIX[suffix]
+    if found > _MOST:
+        raise CheckInputError("out of range", file=source.file, address=address, field=field)
+    return found
 
 
 def _requests(pod: Mapping[str, Any], name: str, address: str, source: _Source) -> Decimal | None:
@@ -214,8 +223,11 @@ def _requests(pod: Mapping[str, Any], name: str, address: str, source: _Source) 
     sums: dict[str, Decimal | None] = {}
     for group in ("containers", "initContainers"):
         total: Decimal | None = Decimal(0)
-        rows = pod.get(group) or []
-        for i, container in enumerate(rows if isinstance(rows, list) else []):
+        rows = pod.get(group)
+        rows = [] if isinstance(rows, str | None) and rows in _NONE else rows
+        if not isinstance(rows, list):
+            raise CheckInputError("not a list", file=source.file, address=address, field=group)
+        for i, container in enumerate(rows):
             field = f"{group}[{i}].resources"
             asked = _map(
                 _map(container, address, f"{group}[{i}]", source).get("resources"), address, field, source
@@ -231,7 +243,7 @@ def _requests(pod: Mapping[str, Any], name: str, address: str, source: _Source) 
                 total = max(total, one) if group == "initContainers" else total + one
         sums[group] = total
     main = sums["containers"]
-    if main is None or not pod.get("containers"):
+    if main is None or not isinstance(pod.get("containers"), list) or not pod["containers"]:
         return None
     return max(main, sums["initContainers"] or Decimal(0))
 
@@ -264,6 +276,8 @@ def _share(pod: Mapping[str, Any], count: Range | None, address: str, source: _S
     if cpu is None or memory is None:
         return unknown("a container requests no cpu or memory")
     share = max(cpu / facts.vcpus, memory / (facts.memory_mib * 2**20))
+    if share == 0:  # a request of 0 is none: it runs all the same
+        return unknown("a container requests no cpu or memory")
     source.assumed[_ASSUMED] = None
     market = _selector(pod, "karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType").lower()
     sku = Sku(MACHINE, region, kind, word_of(said, "operating_system") or "Linux/UNIX")

@@ -44,7 +44,9 @@ def read_workload(content: bytes, *, file: str, usage: Usage) -> Reading:
         if one.address in found:
             raise CheckInputError("is there twice", file=file, address=one.address, field="name")
         found[one.address] = one
-    return Reading(tuple(found[name] for name in sorted(found)))
+    lists = any(row.get("discount_pct") not in (None, "", "0") for row in rows)
+    assumed = ("on-demand prices are those of the lists: discount_pct is not taken off",) if lists else ()
+    return Reading(tuple(found[name] for name in sorted(found)), assumed)
 
 
 def _resource(row: Any, place: str, file: str, usage: Usage) -> Resource:

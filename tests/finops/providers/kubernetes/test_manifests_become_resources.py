@@ -145,6 +145,9 @@ def test_what_is_not_stated_is_counted_not_zero(text: str, usage: bytes, reason:
         ("kind: X\nmetadata: {name: a}\n---\nkind: X\nmetadata: {name: a}", "metadata.name"),
         (workload("Deployment", COMMA), "containers[0].resources.cpu"),
         (workload("Deployment", POD).replace("replicas: 3", "replicas: -3"), "spec.replicas"),
+        (workload("Deployment", POD).replace("replicas: 3", "replicas: 1e99"), "spec.replicas"),
+        (workload("Deployment", POD.replace("4Gi", "9" * 30 + "Pi")), "containers[0].resources.memory"),
+        ("kind: Pod\nmetadata: {name: a}\nspec: {containers: {name: a}}", "containers"),
     ],
 )  # fmt: skip
 def test_what_is_no_manifest_is_refused_by_name(text: str, field: str) -> None:
@@ -188,3 +191,26 @@ def test_what_is_no_workload_is_refused_by_name(text: bytes, field: str) -> None
     with pytest.raises(CheckInputError) as refused:
         read_workload(text, file="w.yaml", usage=Usage())
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize("text", ["null", "~", "''"])
+def test_a_null_is_what_is_left_out(text: str) -> None:
+    written = workload("Deployment", POD).replace("replicas: 3", f"replicas: {text}")
+    written = written.replace("labels: {owner: data}", f"labels: {text}, annotations: {text}")
+    assert cost(written).total.after == Range.of(Decimal("35.04"))  # one replica, as Kubernetes has it
+
+
+@pytest.mark.parametrize("containers", ["{name: a, resources: {requests: {cpu: 0, memory: 0}}}", ""])
+def test_work_that_asks_for_nothing_does_not_cost_nothing(containers: str) -> None:
+    found = cost(workload("Deployment", containers))
+    assert found.total.after is None
+    assert [one.reason for one in found.unpriced] == ["a container requests no cpu or memory"]
+
+
+@pytest.mark.parametrize(
+    ("discount", "told"), [("", 0), (", discount_pct: 0", 0), (", discount_pct: 12.5", 1)]
+)
+def test_a_discount_that_is_not_taken_off_is_said(discount: str, told: int) -> None:
+    text = f"{{hours: 10, types: [m5.xlarge], regions: [us-east-1], product: Linux/UNIX{discount}}}"
+    reading = read_workload(text.encode(), file="w.yaml", usage=Usage())
+    assert len(reading.assumptions) == told
