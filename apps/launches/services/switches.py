@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -219,7 +219,7 @@ def _check_target(row: LaunchTarget) -> None:
         place = place_of(row)
     except PermanentError as error:
         raise ValidationError({"executor": str(error)}) from error
-    faults = place.faults(row.settings)
+    faults = place.faults(row.settings) | _price_faults(row.settings)
     if faults:
         raise ValidationError({"settings": [f"{name}: {why}" for name, why in sorted(faults.items())]})
     if row.executor == Executor.AWS and not (
@@ -228,6 +228,25 @@ def _check_target(row: LaunchTarget) -> None:
         raise ValidationError({"account": _("An account's number has twelve digits.")})
     if row.notices and not row.notices.startswith("https://sqs."):
         raise ValidationError({"notices": _("The address of a queue: https://sqs.REGION.amazonaws.com/…")})
+
+
+def _price_faults(given: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with a place's own prices of an hour: budgets are held against them."""
+    faults: dict[str, str] = {}
+    for name in ("price", "spot_price"):
+        value = given.get(name)
+        if value is None:
+            continue
+        try:
+            fault = amount_fault(Decimal(str(value)), zero=True)
+        except InvalidOperation:
+            fault = _("An amount, 0 or more.")
+        if fault:
+            faults[name] = fault
+    priced = any(given.get(name) is not None for name in ("price", "spot_price"))
+    if priced and not re.fullmatch(r"[A-Z]{3}", str(given.get("currency") or "")):
+        faults["currency"] = _("Three letters, such as USD.")
+    return faults
 
 
 def _currency(text: str) -> str:

@@ -15,7 +15,7 @@ from apps.accounts.models import Organisation
 from apps.catalog.models import Pool
 from apps.launches.models import LaunchBudget, LaunchPlan, LaunchRule
 from apps.launches.services.planning import Wish, plan_draft, plan_make
-from apps.launches.services.switches import budget_save, guard_save, rule_save
+from apps.launches.services.switches import budget_save, guard_save, rule_save, target_save
 from finops.engine.workload import WorkloadError
 from tests.support.launches import target
 
@@ -115,3 +115,37 @@ def test_a_plan_of_today_is_as_before() -> None:
         wish=wish(question={"count": 3, "deadline": timezone.now() + timedelta(hours=9)}),
     )  # fmt: skip
     assert (made.cost_high, made.currency, made.count) == (Decimal(6), "USD", 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"price": "-1"}, "price"),
+        ({"price": "NaN"}, "price"),
+        ({"price": "cheap"}, "price"),
+        ({"price": {"a": 1}}, "price"),
+        ({"price": "1e30"}, "price"),
+        ({"currency": ""}, "currency"),
+        ({"currency": "dollars"}, "currency"),
+    ],
+    ids=["negative", "nan", "word", "object", "huge", "no-currency", "other-currency"],
+)
+def test_the_price_of_ones_own_place_is_an_amount(changes: dict[str, Any], field: str) -> None:
+    """A negative or odd price would let any budget hold it, or break every plan."""
+    organisation = Organisation.default()
+    Pool.objects.create(
+        organisation=organisation, name="rack", kind="own", power=Decimal(1), wear=Decimal(0), currency="USD"
+    )
+    settings = {"pool": "rack", "price": "1", "currency": "USD", **changes}
+    with pytest.raises(ValidationError) as refused:
+        target_save(
+            organisation=organisation, actor=ACTOR, name="own",
+            values={"executor": "celery", "settings": settings},
+        )  # fmt: skip
+    assert field in str(refused.value.message_dict["settings"])
+    assert organisation.launch_targets.count() == 0
+    target_save(
+        organisation=organisation, actor=ACTOR, name="own",
+        values={"executor": "celery", "settings": {"pool": "rack", "price": "0", "currency": "USD"}},
+    )  # fmt: skip
+    assert organisation.launch_targets.count() == 1
