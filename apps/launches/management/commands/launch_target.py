@@ -33,7 +33,9 @@ class Command(LaunchVerb):
         parser.add_argument("--account")
         parser.add_argument("--role", dest="credentials")
         parser.add_argument("--external-id")
-        parser.add_argument("--executor-settings", dest="place", metavar="JSON", help=_("what its executor needs"))
+        parser.add_argument(
+            "--executor-settings", dest="place", metavar="JSON", help=_("what its executor needs")
+        )
         parser.add_argument("--max-instances", type=int)
         parser.add_argument("--notices", help=_("address of the queue of interruption notices"))
         parser.add_argument("--active", choices=["yes", "no"])
