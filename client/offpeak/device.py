@@ -169,7 +169,7 @@ class Agent:
             try:
                 told = self._tell_checkpoint(work, marks, told)
                 body = {"lease": work["lease"], "idle_seconds": self._idle()}
-                answer = self._call(f"device/work/{work['id']}/renew", body)
+                answer = self._call(f"device/jobs/{work['id']}/renew", body)
             except OSError:
                 continue
             if not answer["go_on"]:
@@ -186,14 +186,14 @@ class Agent:
         except (OSError, ValueError, KeyError, TypeError):
             return told
         if text != told:
-            self._call(f"device/work/{work['id']}/checkpoint", {"lease": work["lease"], **body})
+            self._call(f"device/jobs/{work['id']}/checkpoint", {"lease": work["lease"], **body})
         return text
 
     def _give_back(self, work: dict[str, Any], marks: Path, why: str) -> None:
         """Told or not, the lease ends by itself."""
         try:
             self._tell_checkpoint(work, marks, "")
-            self._call(f"device/work/{work['id']}/yield", {"lease": work["lease"], "reason": why})
+            self._call(f"device/jobs/{work['id']}/yield", {"lease": work["lease"], "reason": why})
         except (OSError, LostError):
             return
         print(f"offpeak: gave work {work['id']} back: {why}", file=sys.stderr)
@@ -216,7 +216,7 @@ class Agent:
             self.kept.unlink()
             return
         try:
-            self._call(f"device/work/{kept['work']}/result", kept["body"])
+            self._call(f"device/jobs/{kept['work']}/result", kept["body"])
         except LostError:
             print(f"offpeak: the result of work {kept['work']} came too late", file=sys.stderr)
         self.kept.unlink()

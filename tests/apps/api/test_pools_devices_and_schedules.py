@@ -89,7 +89,7 @@ def test_a_device_takes_its_work_and_hands_in_the_result(sign_in: Make) -> None:
     assert post(device, "device/poll", {"idle_seconds": 10}).json()["why"] == "in_use"
     got = post(device, "device/poll", {"idle_seconds": 900}).json()["work"]
     assert (got["lease"], got["command"], got["env"], got["checkpoint"]) == (1, ["true"], {"A": "1"}, "")
-    place = f"device/work/{got['id']}"
+    place = f"device/jobs/{got['id']}"
     told = {"lease": 1, "checkpoint": "step-3", "share": 0.5}
     assert post(device, f"{place}/checkpoint", told).json()["share"] == 0.5
     kept = post(device, f"{place}/renew", {"lease": 1, "idle_seconds": 0}).json()
@@ -110,7 +110,7 @@ def test_a_devices_key_opens_its_own_work_and_nothing_else(sign_in: Make) -> Non
         organisation=Organisation.objects.create(name="B", slug="b"), name="x", kind="device", currency="USD"
     )
     other = Work.objects.create(pool=elsewhere, token="o", document={})
-    answer = post(device, f"device/work/{other.pk}/result", {"lease": 1, "succeeded": True, "result": {}})
+    answer = post(device, f"device/jobs/{other.pk}/result", {"lease": 1, "succeeded": True, "result": {}})
     assert answer.status_code == 404
     assert [device.get(f"/api/v1/{one}").status_code for one in ("pools", "me", "launches")] == [401] * 3
     wrong = Client(headers={"Authorization": f"Bearer opd_{'a' * 10}_{'0' * 64}"})
