@@ -7,9 +7,10 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import ActorKind, Role
+from apps.accounts.models import ActorKind
 from apps.launches.models.fields import money
 from apps.launches.models.guards import LaunchRule, LaunchTarget
+from apps.recommendations.models.approval import Approval
 
 
 class PlanState(models.TextChoices):
@@ -132,16 +133,12 @@ class LaunchPlan(models.Model):
         return f"{self.name}: {self.state}"
 
 
-class PlanApproval(models.Model):
+class PlanApproval(Approval):
     """One person's yes, in the role they had. A second one is another person in another role."""
 
     plan = models.ForeignKey(LaunchPlan, on_delete=models.CASCADE, related_name="approvals")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    role = models.CharField(max_length=10, choices=Role)
-    at = models.DateTimeField()
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(Approval.Meta):
         constraints = [
             models.UniqueConstraint(fields=["plan", "user"], name="launch_plan_approved_once_by_person"),
             models.UniqueConstraint(fields=["plan", "role"], name="launch_plan_approved_once_by_role"),

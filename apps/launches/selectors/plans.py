@@ -6,10 +6,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.accounts.models import Membership, Organisation
-from apps.accounts.roles import Action, allowed
+from apps.accounts.models import Organisation
+from apps.accounts.roles import Action
 from apps.launches.models import LaunchPlan, LaunchTarget, PlanApproval
 from apps.launches.selectors.values import decimal_text, iso, iso_or_none
+from apps.recommendations.selectors.approvals import standing
 
 
 def plan_list(organisation: Organisation, state: str = "") -> QuerySet[LaunchPlan]:
@@ -34,16 +35,12 @@ def standing_approvals(plan: LaunchPlan) -> list[PlanApproval]:
     """The approvals that count now: of active members who still hold the role they approved in and whose
     role may approve.
     """
-    standing = []
-    for one in plan.approvals.select_related("user"):
-        member = (
-            Membership.objects.select_related("user")
-            .filter(user=one.user, organisation=plan.organisation_id, role=one.role)
-            .first()
-        )
-        if allowed(member, Action.APPROVE_SPEND):
-            standing.append(one)
-    return standing
+    return standing(
+        plan.approvals.select_related("user"),
+        organisation_id=plan.organisation_id,
+        action=Action.APPROVE_SPEND,
+        in_role=True,
+    )
 
 
 def plan_document(plan: LaunchPlan) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
-from apps.accounts.roles import Action, Role, allowed
+from apps.accounts.roles import Action
 from apps.accounts.services import audit_record
 from apps.launches.models import (
     OVER,
@@ -32,6 +32,7 @@ from apps.launches.services.guards import organisation_lock
 from apps.launches.services.outcomes import launch_over
 from apps.launches.services.timeline import plan_event
 from apps.launches.services.turns import plan_turns
+from apps.recommendations.services.approvals import may_approve, still_needed
 from apps.recommendations.services.stated import only_from, reason_of, state_move
 
 State = PlanState
@@ -58,24 +59,13 @@ def plan_approve(*, plan: LaunchPlan, membership: Membership, now: datetime) -> 
 
     The same person again changes nothing.
     """
-    if not allowed(membership, Action.APPROVE_SPEND) or membership.organisation_id != plan.organisation_id:
-        raise ValidationError({"approval": _("Your role may not approve launches.")})
+    may_approve(plan, membership, Action.APPROVE_SPEND, _("Your role may not approve launches."))
     actor = Actor.of_user(membership.user)
     with transaction.atomic():
         organisation_lock(plan.organisation_id)
         row = _locked(plan)
-        if row.approvals.filter(user=membership.user).exists():
+        if not still_needed(row, membership, requested=State.REQUESTED, now=now, other_role=True):
             return row
-        only_from(row, State.REQUESTED)
-        if row.valid_until <= now:
-            raise ValidationError({"state": _("It is too old to be approved: ask again.")})
-        if row.approvals.filter(role=membership.role).exists():
-            raise ValidationError(
-                {
-                    "approval": _("The role %(role)s has approved: the second yes comes from another role.")
-                    % {"role": Role(membership.role).label.lower()}
-                }
-            )
         _within_budgets(row)
         PlanApproval.objects.create(plan=row, user=membership.user, role=membership.role, at=now)
         plan_event(row, "approved", by=actor.label, role=membership.role)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import ActorKind, Role
+from apps.accounts.models import ActorKind
+from apps.recommendations.models.approval import Approval
 from finops.frames.offers import OfferKind
 
 
@@ -171,16 +171,12 @@ class Purchase(models.Model):
         return f"{self.quantity} x {self.instance_type} {self.offer}: {self.state}"
 
 
-class PurchaseApproval(models.Model):
+class PurchaseApproval(Approval):
     """One person's yes, in the role they had. A second one is another person in another role."""
 
     purchase = models.ForeignKey(Purchase, on_delete=models.CASCADE, related_name="approvals")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    role = models.CharField(max_length=10, choices=Role)
-    at = models.DateTimeField()
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(Approval.Meta):
         constraints = [
             models.UniqueConstraint(fields=["purchase", "user"], name="purchase_approved_once_by_person"),
             models.UniqueConstraint(fields=["purchase", "role"], name="purchase_approved_once_by_role"),

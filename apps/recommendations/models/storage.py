@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import ActorKind, Role
+from apps.accounts.models import ActorKind
+from apps.recommendations.models.approval import Approval
 from finops.frames.storage import CURRENT, NONCURRENT
 
 MAX_DAYS = 36_500
@@ -197,16 +197,12 @@ class LifecycleChange(models.Model):
         return f"{self.bucket}: {self.state}"
 
 
-class LifecycleApproval(models.Model):
+class LifecycleApproval(Approval):
     """One person's yes, in the role they had; a second one is another person."""
 
     change = models.ForeignKey(LifecycleChange, on_delete=models.CASCADE, related_name="approvals")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    role = models.CharField(max_length=10, choices=Role)
-    at = models.DateTimeField()
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(Approval.Meta):
         constraints = [
             models.UniqueConstraint(fields=["change", "user"], name="lifecycle_approved_once_by_person"),
         ]

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership, Organisation
-from apps.accounts.roles import Action, Role, allowed
+from apps.accounts.roles import Action
 from apps.accounts.services import audit_record
 from apps.billing.models import SeenOffer
 from apps.recommendations.models import (
@@ -28,6 +28,8 @@ from apps.recommendations.models import (
     Recommendation,
     RecommendationState,
 )
+from apps.recommendations.selectors.approvals import standing
+from apps.recommendations.services.approvals import may_approve, still_needed
 from apps.recommendations.services.decisions import recommendation_accept
 from apps.recommendations.services.document import decimal_text
 from apps.recommendations.services.stated import only_from, reason_of, state_move
@@ -122,26 +124,12 @@ def purchase_approve(*, purchase: Purchase, membership: Membership, now: datetim
     The same person again changes nothing. A recommendation that it carries out is accepted with the last
     approval, so that no other purchase claims the same hours.
     """
-    if (
-        not allowed(membership, Action.APPROVE_SPEND)
-        or membership.organisation_id != purchase.organisation_id
-    ):
-        raise ValidationError({"approval": _("Your role may not approve purchases.")})
+    may_approve(purchase, membership, Action.APPROVE_SPEND, _("Your role may not approve purchases."))
     actor = Actor.of_user(membership.user)
     with transaction.atomic():
         row = _locked(purchase)
-        if row.approvals.filter(user=membership.user).exists():
+        if not still_needed(row, membership, requested=State.REQUESTED, now=now, other_role=True):
             return row
-        only_from(row, State.REQUESTED)
-        if row.valid_until <= now:
-            raise ValidationError({"state": _("It is too old to be approved: ask again.")})
-        if row.approvals.filter(role=membership.role).exists():
-            raise ValidationError(
-                {
-                    "approval": _("The role %(role)s has approved: the second yes comes from another role.")
-                    % {"role": Role(membership.role).label.lower()}
-                }
-            )
         PurchaseApproval.objects.create(purchase=row, user=membership.user, role=membership.role, at=now)
         if len(standing_approvals(row)) >= row.approvals_needed:
             if row.recommendation is not None and row.recommendation.state != RecommendationState.DONE:
@@ -156,16 +144,12 @@ def standing_approvals(purchase: Purchase) -> list[PurchaseApproval]:
     """The approvals that count now: of active members who still hold the role they approved in and whose
     role may approve.
     """
-    standing = []
-    for one in purchase.approvals.select_related("user"):
-        member = (
-            Membership.objects.select_related("user")
-            .filter(user=one.user, organisation=purchase.organisation_id, role=one.role)
-            .first()
-        )
-        if allowed(member, Action.APPROVE_SPEND):
-            standing.append(one)
-    return standing
+    return standing(
+        purchase.approvals.select_related("user"),
+        organisation_id=purchase.organisation_id,
+        action=Action.APPROVE_SPEND,
+        in_role=True,
+    )
 
 
 def purchase_cancel(*, purchase: Purchase, actor: Actor, now: datetime, reason: str) -> Purchase:

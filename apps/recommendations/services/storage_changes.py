@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership, Organisation
-from apps.accounts.roles import Action, allowed
+from apps.accounts.roles import Action
 from apps.accounts.services import audit_record
 from apps.recommendations.models import (
     ChangeState,
@@ -30,6 +30,8 @@ from apps.recommendations.models import (
     RecommendationState,
     StorageAccount,
 )
+from apps.recommendations.selectors.approvals import standing
+from apps.recommendations.services.approvals import may_approve, still_needed
 from apps.recommendations.services.decisions import recommendation_accept
 from apps.recommendations.services.stated import only_from, reason_of, state_move
 from apps.recommendations.storage_wording import problem_words
@@ -190,16 +192,12 @@ def change_approve(*, change: LifecycleChange, membership: Membership, now: date
 
     The same person again changes nothing. Raises ValidationError.
     """
-    if not allowed(membership, Action.DECIDE) or membership.organisation_id != change.organisation_id:
-        raise ValidationError({"approval": _("Your role may not approve changes of lifecycle rules.")})
+    may_approve(change, membership, Action.DECIDE, _("Your role may not approve changes of lifecycle rules."))
     actor = Actor.of_user(membership.user)
     with transaction.atomic():
         row = _locked(change)
-        if row.approvals.filter(user=membership.user).exists():
+        if not still_needed(row, membership, requested=State.REQUESTED, now=now, other_role=False):
             return row
-        only_from(row, State.REQUESTED)
-        if row.valid_until <= now:
-            raise ValidationError({"state": _("It is too old to be approved: ask again.")})
         LifecycleApproval.objects.create(change=row, user=membership.user, role=membership.role, at=now)
         if len(standing_approvals(row)) < row.approvals_needed:
             change_audit(row, actor, "approve", before=row.state, role=membership.role)
@@ -219,16 +217,12 @@ def change_approve(*, change: LifecycleChange, membership: Membership, now: date
 
 def standing_approvals(change: LifecycleChange) -> list[LifecycleApproval]:
     """The approvals that count now: of active members who still may decide, each person once."""
-    standing = []
-    for one in change.approvals.select_related("user"):
-        member = (
-            Membership.objects.select_related("user")
-            .filter(user=one.user, organisation=change.organisation_id)
-            .first()
-        )
-        if allowed(member, Action.DECIDE):
-            standing.append(one)
-    return standing
+    return standing(
+        change.approvals.select_related("user"),
+        organisation_id=change.organisation_id,
+        action=Action.DECIDE,
+        in_role=False,
+    )
 
 
 def change_cancel(*, change: LifecycleChange, actor: Actor, now: datetime, reason: str) -> LifecycleChange:
