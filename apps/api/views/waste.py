@@ -13,7 +13,7 @@ from apps.api.endpoint import ApiView, Endpoint, found_or_404
 from apps.api.strict import PageQuery, StrictQuery, StrictSerializer, UtcDateTimeField
 from apps.waste.selectors import setting_list
 from apps.waste.services.advice import advise_waste
-from apps.waste.services.settings import rules_document, setting_delete, setting_document, setting_save
+from apps.waste.services.settings import rules_document, setting_document, setting_remove, setting_save
 from finops.engine.workload import WorkloadError
 from finops.frames.waste import waste_rules
 
@@ -136,5 +136,5 @@ class OneWasteSetting(ApiView):
 
     def delete(self, request: Request, setting_id: int) -> Response:
         """Nothing is said any more."""
-        setting_delete(setting=found_or_404(setting_list(self.organisation), pk=setting_id), actor=self.actor)
+        setting_remove(setting=found_or_404(setting_list(self.organisation), pk=setting_id), actor=self.actor)
         return self.answer(None)

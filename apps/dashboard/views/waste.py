@@ -32,8 +32,8 @@ from apps.waste.services.rows import KIND, subject_of
 from apps.waste.services.settings import (
     rule_document,
     rules_document,
-    setting_delete,
     setting_document,
+    setting_remove,
     setting_save,
 )
 from finops.frames.waste import Rule, waste_rules
@@ -224,7 +224,7 @@ def setting_drop(request: HttpRequest, setting_id: int) -> HttpResponse:
     if row is None:
         raise Http404
     rule = row.rule
-    setting_delete(setting=row, actor=_actor(request))
+    setting_remove(setting=row, actor=_actor(request))
     messages.success(request, _("The usual thresholds hold again."))
     return redirect("dashboard:waste-rule", rule=rule)
 

@@ -19,6 +19,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
 from apps.accounts.services import audit_record
 from apps.accounts.validators import time_zone_names
+from apps.billing.services.keyed_rows import row_remove
 from apps.reports.causes import causes
 from apps.reports.models import LANGUAGES, Channel, ChannelKind
 from apps.reports.services.outbound import AddressRefusedError, check_address
@@ -74,19 +75,7 @@ def channel_save(
 
 def channel_remove(*, channel: Channel, actor: Actor) -> bool:
     """Forget a channel with what waits in it; False when somebody else has done it already."""
-    with transaction.atomic():
-        row = Channel.objects.select_for_update().filter(pk=channel.pk).first()
-        if row is None:
-            return False
-        audit_record(
-            organisation=row.organisation,
-            actor=actor,
-            action="alert_channel.remove",
-            target=row,
-            before=channel_facts(row),
-        )
-        row.delete()
-    return True
+    return row_remove("alert_channel", channel_facts, channel, actor)
 
 
 def channel_facts(row: Channel) -> dict[str, Any]:

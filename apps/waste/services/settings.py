@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation, Team
 from apps.accounts.services import audit_record
+from apps.billing.services.keyed_rows import row_remove
 from apps.recommendations.services.document import Document, iso
 from apps.waste.models import WasteSetting
 from apps.waste.selectors import setting_list
@@ -69,14 +70,9 @@ def setting_save(
     return row
 
 
-def setting_delete(*, setting: WasteSetting, actor: Actor) -> None:
-    """Back to the table's thresholds."""
-    with transaction.atomic():
-        audit_record(
-            organisation=setting.organisation, actor=actor, action="waste_setting.delete", target=setting,
-            before=setting_document(setting), after=None,
-        )  # fmt: skip
-        setting.delete()
+def setting_remove(*, setting: WasteSetting, actor: Actor) -> bool:
+    """Back to the table's thresholds; False when somebody else has done it already."""
+    return row_remove("waste_setting", setting_document, setting, actor)
 
 
 def rule_of(name: str) -> Rule:

@@ -200,3 +200,19 @@ def test_a_scope_keeps_a_rule_out_of_other_accounts(bill: Organisation) -> None:
     assert "gateway-idle" not in {one["rule"] for one in verb()["findings"]}
     setting_save(**given, rule="gateway-idle", accounts=["111122223333"], regions=["us-east-1"])
     assert "gateway-idle" in {one["rule"] for one in verb()["findings"]}
+
+
+@pytest.mark.django_db
+def test_a_setting_taken_out_twice_is_one_line_of_the_audit_trail(organisation: Organisation) -> None:
+    from apps.accounts.actors import Actor
+    from apps.accounts.models import AuditEntry
+    from apps.waste.models import WasteSetting
+    from apps.waste.services.settings import setting_remove
+
+    row = WasteSetting.objects.create(
+        organisation=organisation, rule="nights-and-weekends", enabled=False, set_at=END
+    )
+    again = WasteSetting.objects.get()
+    actor = Actor.system("test")
+    assert [setting_remove(setting=one, actor=actor) for one in (row, again)] == [True, False]
+    assert AuditEntry.objects.filter(action="waste_setting.remove").count() == 1
