@@ -48,56 +48,57 @@ MIX = (
 )
 
 
-def lines_file(path: Path, rows: int) -> None:
-    """A month of lines, ordered and packed as the lake does."""
+_DAY = """
+    INSERT INTO lines BY NAME
+    SELECT '1' AS x_report, '2026-03' AS x_month, 'aws' AS x_provider,
+        '1111222233' || lpad((r % 40)::VARCHAR, 2, '0') AS sub_account_id,
+        (['us-east-1', 'eu-west-1', 'us-west-2'])[r % 3 + 1] AS region_id,
+        nullif($prefix || CASE WHEN $prefix = '' THEN '' ELSE md5(r::VARCHAR)[:17] END, '') AS resource_id,
+        $product AS x_product_code, $service AS service_name, $usage AS x_usage_type,
+        $operation AS x_operation, 'Usage' AS x_line_item_type, 'Usage' AS charge_category,
+        CASE WHEN contains($usage, ':m5') THEN 'm5.large' END AS x_instance_type,
+        begun AS charge_period_start, begun + INTERVAL 1 HOUR AS charge_period_end,
+        CAST(begun AS DATE) AS x_day, CAST($quantity AS DECIMAL(38, 18)) AS x_quantity,
+        CAST($cost AS DECIMAL(38, 18)) AS effective_cost, CAST($cost AS DECIMAL(38, 18)) AS billed_cost,
+        'USD' AS billing_currency, '$' || $cost || ' per unit of ' || $usage AS charge_description,
+        1 AS x_delivery, 'made.csv' AS x_file, r * 1000 + n AS x_row,
+        MAP {'user:env': (['dev', 'production', 'test'])[r % 3 + 1], 'user:team': 't' || r % 12} AS tags
+    FROM (SELECT unnest(range($resources)) AS r),
+        (SELECT n, TIMESTAMPTZ '2026-03-01 00:00:00+00' + to_hours(n::INTEGER) AS begun
+         FROM (SELECT unnest(range($day * 24, $day * 24 + 24)) AS n))
+"""
+
+
+def lines_files(folder: Path, rows: int) -> str:
+    """A month of lines, ordered and packed as the lake does, a file a day; returns their pattern."""
     con = duckdb.connect()
     con.execute(f"SET memory_limit = '{MEMORY}'; SET threads = 2; SET TimeZone = 'UTC'")
     columns = ", ".join(f'"{name}" {kind}' for name, _iceberg, kind in stored(LINE_COLUMNS))
     con.execute(f"CREATE TABLE lines ({columns})")
-    for place, (share, product, service, usage, operation, prefix, quantity, cost) in enumerate(MIX):
-        resources = max(1, round(rows * share / HOURS))
+    for day in range(HOURS // 24):
+        con.execute("DELETE FROM lines")
+        for share, product, service, usage, operation, prefix, quantity, cost in MIX:
+            con.execute(
+                _DAY,
+                {
+                    "prefix": prefix, "product": product, "service": service, "usage": usage,
+                    "operation": operation, "quantity": quantity, "cost": cost, "day": day,
+                    "resources": max(1, round(rows * share / HOURS)),
+                },
+            )  # fmt: skip
         con.execute(
-            """
-            INSERT INTO lines BY NAME
-            SELECT '1' AS x_report, '2026-03' AS x_month, 'aws' AS x_provider,
-                '1111222233' || lpad((r % 40)::VARCHAR, 2, '0') AS sub_account_id,
-                (['us-east-1', 'eu-west-1', 'us-west-2'])[r % 3 + 1] AS region_id,
-                nullif($prefix || CASE WHEN $prefix = '' THEN '' ELSE md5(r::VARCHAR)[:17] END, '')
-                    AS resource_id,
-                $product AS x_product_code, $service AS service_name, $usage AS x_usage_type,
-                $operation AS x_operation, 'Usage' AS x_line_item_type, 'Usage' AS charge_category,
-                CASE WHEN contains($usage, ':m5') THEN 'm5.large' END AS x_instance_type,
-                begun AS charge_period_start, begun + INTERVAL 1 HOUR AS charge_period_end,
-                CAST(begun AS DATE) AS x_day, CAST($quantity AS DECIMAL(38, 18)) AS x_quantity,
-                CAST($cost AS DECIMAL(38, 18)) AS effective_cost,
-                CAST($cost AS DECIMAL(38, 18)) AS billed_cost, 'USD' AS billing_currency,
-                '$' || $cost || ' per unit of ' || $usage AS charge_description, 1 AS x_delivery,
-                'made.csv' AS x_file, r * 1000 + n AS x_row,
-                MAP {'user:env': (['dev', 'production', 'test'])[r % 3 + 1], 'user:team': 't' || r % 12} AS
-                tags
-            FROM (SELECT unnest(range($resources)) AS r),
-                (SELECT n, TIMESTAMPTZ '2026-03-01 00:00:00+00' + to_hours(n::INTEGER) AS begun
-                 FROM (SELECT unnest(range($hours)) AS n))
-            """,
-            {
-                "prefix": prefix, "product": product, "service": service, "usage": usage,
-                "operation": operation, "quantity": quantity, "cost": cost, "resources": resources,
-                "hours": HOURS,
-            },
-        )  # fmt: skip
-        print(f"  {place + 1} of {len(MIX)} kinds of lines", file=sys.stderr)
-    con.execute(
-        f"COPY (SELECT * FROM lines ORDER BY x_day, service_name, x_usage_type, resource_id, x_file, x_row) "
-        f"TO '{path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 61440)"
-    )
+            "COPY (SELECT * FROM lines ORDER BY x_day, service_name, x_usage_type, resource_id, x_file, "
+            f"x_row) TO '{folder}/{day:02}.parquet' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 61440)"
+        )
     con.close()
+    return f"{folder}/*.parquet"
 
 
-def opened(path: Path) -> duckdb.DuckDBPyConnection:
-    """A connection with the file as `billing.lines`."""
+def opened(files: str) -> duckdb.DuckDBPyConnection:
+    """A connection with the files as `billing.lines`."""
     con = duckdb.connect()
     con.execute(f"SET memory_limit = '{MEMORY}'; SET threads = 2; SET TimeZone = 'UTC'")
-    con.execute(f"CREATE SCHEMA billing; CREATE VIEW {BILL_LINES} AS SELECT * FROM read_parquet('{path}')")
+    con.execute(f"CREATE SCHEMA billing; CREATE VIEW {BILL_LINES} AS SELECT * FROM read_parquet('{files}')")
     return con
 
 
@@ -120,21 +121,20 @@ def speed(rows: int) -> bool:
     found: dict[str, int] = {}
 
     def rules() -> None:
-        with opened(path) as con:
+        with opened(files) as con:
             gathered = gather(con, END, Beside(), judged=timedelta(days=30))
             judged = judge(gathered.world)
             names = [one.key.resource for one in judged.candidates]
-            lines.day_costs(con, gathered.world.start, END, names)
+            lines.day_costs(con, names)
             found["uses"], found["found"] = len(gathered.world.uses), len(judged.candidates)
 
     def scan() -> None:
         columns = [f"max({name})" for name in lines.COLUMNS if name != "tags"]
-        with opened(path) as con:
+        with opened(files) as con:
             con.execute(f"SELECT {', '.join(columns)}, max(cardinality(tags)) FROM {BILL_LINES}").fetchall()
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "lines.parquet"
-        lines_file(path, rows)
+        files = lines_files(Path(folder), rows)
         plain = median(scan)
         ours = median(rules)
     ratio = ours[1] / plain[1]

@@ -107,11 +107,14 @@ def _development(found: Finding) -> list[str]:
 def _schedule(found: Finding) -> list[str]:
     """Two schedules of EventBridge: one stops, one starts. The role is the account's own."""
     facts, resource = found["facts"], last_part(found["resource"])
-    database = found["target"].get("kind") == "database"
     name = name_of(found["resource"])
-    verbs = ("stopDBInstance", "startDBInstance") if database else ("stopInstances", "startInstances")
-    given = {"DbInstanceIdentifier": name} if database else {"InstanceIds": [resource]}
-    service = "rds" if database else "ec2"
+    service, verbs, given = {
+        "database": ("rds", ("stopDBInstance", "startDBInstance"), {"DbInstanceIdentifier": name}),
+        "warehouse": ("redshift", ("pauseCluster", "resumeCluster"), {"ClusterIdentifier": name}),
+    }.get(
+        found["target"].get("kind", ""),
+        ("ec2", ("stopInstances", "startInstances"), {"InstanceIds": [resource]}),
+    )
     made = []
     for verb, hour in zip(verbs, (facts["to_hour"], facts["from_hour"]), strict=True):
         target = {
@@ -192,6 +195,56 @@ def _restore(found: Finding) -> list[str]:
     ]  # fmt: skip
 
 
+def _stop_database(found: Finding) -> list[str]:
+    name, region = name_of(found["resource"]), found["region"]
+    if found["target"].get("kind") == "warehouse":
+        return [aws("redshift", "pause-cluster", "--cluster-identifier", name, region=region)]
+    return [aws("rds", "stop-db-instance", "--db-instance-identifier", name, region=region)]
+
+
+def _delete_database(found: Finding) -> list[str]:
+    """The last snapshot is a part of the deletion: without it nothing is deleted."""
+    name = name_of(found["resource"])
+    return [
+        aws(
+            "rds", "delete-db-instance", "--db-instance-identifier", name, "--no-skip-final-snapshot",
+            "--final-db-snapshot-identifier", f"{name}-last", region=found["region"],
+        )
+    ]  # fmt: skip
+
+
+def _database(*options: str) -> Callable[[Finding], list[str]]:
+    """A change of a database in its next maintenance window; `options` may hold names of targets."""
+
+    def made(found: Finding) -> list[str]:
+        words = [one.format(**found["target"]) for one in options]
+        name = name_of(found["resource"])
+        return [
+            aws("rds", "modify-db-instance", "--db-instance-identifier", name, *words, region=found["region"])
+        ]
+
+    return made
+
+
+def _table(found: Finding) -> list[str]:
+    name, target = last_part(found["resource"]), found["target"]
+    if not target:
+        return [
+            aws(
+                "dynamodb", "update-table", "--table-name", name, "--billing-mode", "PAY_PER_REQUEST",
+                region=found["region"],
+            )
+        ]  # fmt: skip
+    units = [f"{one}={target[key]}" for one, key in _UNITS if key in target]
+    return [
+        aws("dynamodb", "update-table", "--table-name", name, "--provisioned-throughput", ",".join(units),
+            region=found["region"])
+    ]  # fmt: skip
+
+
+_UNITS = (("ReadCapacityUnits", "reads"), ("WriteCapacityUnits", "writes"))
+
+
 _AWS: Mapping[str, Callable[[Finding], list[str]]] = {
     "volume-unattached": _volume,
     "volume-of-stopped-instance": partial(_volume, detach=True),
@@ -215,7 +268,14 @@ _AWS: Mapping[str, Callable[[Finding], list[str]]] = {
     "fast-restore": _restore,
     "logs-without-retention": _retention,
     "instance-idle": _one("ec2", "stop-instances", "--instance-ids"),
-    "database-idle": _one("rds", "stop-db-instance", "--db-instance-identifier", name_of),
+    "database-idle": _stop_database,
+    "database-stopped": _delete_database,
+    "database-provisioned": _database("--storage-type", "gp3"),
+    "database-too-large": _database("--db-instance-class", "{type}"),
+    "database-unused-iops": _database("--iops", "{iops}"),
+    "table-idle": _table,
+    "table-capacity-unused": _table,
+    "burst-surplus": _type,
 }
 # The resource of Terraform, and what to do with its block; {name} is a target of the finding.
 _TERRAFORM: Mapping[str, tuple[str, str]] = {
@@ -243,6 +303,13 @@ _TERRAFORM: Mapping[str, tuple[str, str]] = {
     "spot-eligible": ("aws_instance", 'instance_market_options {{ market_type = "spot" }}'),
     "instance-idle": ("aws_instance", "remove the block"),
     "database-idle": ("aws_db_instance", "remove the block"),
+    "database-stopped": ("aws_db_instance", "remove the block"),
+    "database-provisioned": ("aws_db_instance", 'storage_type = "gp3", and no iops'),
+    "database-too-large": ("aws_db_instance", 'instance_class = "{type}"'),
+    "database-unused-iops": ("aws_db_instance", "iops = {iops}"),
+    "table-idle": ("aws_dynamodb_table", 'billing_mode = "PAY_PER_REQUEST"'),
+    "table-capacity-unused": ("aws_dynamodb_table", "read_capacity and write_capacity as above"),
+    "burst-surplus": ("aws_instance", 'instance_type = "{type}"'),
     "kubernetes-requests": ("kubernetes_deployment", "resources.requests: cpu = {cpu}, memory = {memory}"),
 }
 

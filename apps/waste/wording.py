@@ -120,6 +120,37 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         noop("Lower the IOPS of %(resource)s to %(needed)s"),
         noop("%(iops)s are provisioned, p99 of use is %(p99)s."),
     ),
+    "database-provisioned": (
+        noop("Change the storage of the database %(resource)s to gp3"),
+        noop("%(gib)s GiB with %(iops)s provisioned IOPS; gp3 gives %(included)s without a charge."),
+    ),
+    "database-stopped": (
+        noop("Delete the stopped database %(resource)s"),
+        noop("%(gib)s GiB are billed, and it has not run for %(days)s days."),
+    ),
+    "database-too-large": (
+        noop("Change the database %(resource)s from %(type)s to %(target)s"),
+        noop("p99 of CPU is %(cpu_p99)s %% over %(days)s days; the price falls by %(share)s %%."),
+    ),
+    "database-unused-iops": (
+        noop("Lower the IOPS of %(resource)s to %(needed)s"),
+        noop("%(iops)s are provisioned, p99 of use is %(p99)s."),
+    ),
+    "table-idle": (
+        noop("Change the table %(resource)s to on-demand mode"),
+        noop("No unit of its provisioned capacity was used in %(days)s days."),
+    ),
+    "table-capacity-unused": (
+        noop("Lower the capacity of the table %(resource)s"),
+        noop(
+            "Reads: %(reads_given)s units a second provisioned, p99 %(reads_p99)s. Writes: %(writes_given)s, "
+            "p99 %(writes_p99)s."
+        ),
+    ),
+    "burst-surplus": (
+        noop("Change %(resource)s from %(type)s to %(target)s"),
+        noop("Its surplus CPU credits cost %(credits)s a month; %(target)s does not need them."),
+    ),
     "kubernetes-requests": (
         noop("Lower the requests of %(resource)s"),
         noop(
@@ -136,6 +167,9 @@ _NOTES: Mapping[str, str] = {
     "no-memory": noop("Memory was not measured: the target keeps it as it is, and confidence is halved."),
     "fewer-nodes": noop("Money is saved once nodes become fewer."),
     "later-prices": noop("By list prices that are later than the judged days."),
+    "last-snapshot": noop("What a last snapshot costs is not taken off: its price is not known here."),
+    "burst": noop("It spends CPU credits: p95 of CPU with head-room stays below what it earns."),
+    "kept": noop("What a commitment pays for now would go on paying for a part of it."),
     "architecture": noop("Another architecture: programs have to be built for it."),
 }
 _KEPT: Mapping[str, str] = {
@@ -165,6 +199,8 @@ _UNJUDGED: Mapping[str, str] = {
     "no-list-price": noop("No list price or size is loaded of %(types)s."),
     "no-spot-price": noop("No Spot price is loaded of %(types)s."),
     "no-metrics": noop("%(n)s resources have no metrics of 14 days: load CloudWatch, Prometheus or CSV."),
+    "no-memory": noop("Free memory of %(n)s databases was not measured: a smaller class has less of it."),
+    "no-engine": noop("Prices of the engine of %(names)s do not follow the size."),
     "no-cluster": noop("No requests and use of a Kubernetes cluster are loaded."),
     "short-cluster": noop("%(n)s workloads were measured for less than %(days)s days."),
     "provider": noop("No rule reads lines of %(provider)s: %(cost)s of the judged days."),

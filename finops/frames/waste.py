@@ -67,8 +67,9 @@ class Use:
 
     `quantity` in the kind's unit; `hours`: distinct hours with a line, null where lines are longer than
     an hour; `night_hours`, `night_cost`: those of nights and weekends, the cost without what a commitment
-    paid; `covered`, `covered_cost`: quantity and amortised cost paid by a commitment. `cost` is null
-    where a line has none. `last_quantity`: of the last day that it has lines on. `platform`: product text
+    paid; `covered`, `covered_cost`: quantity and amortised cost paid by a commitment, `plan_covered` the part
+    of the quantity that savings plans paid, `commitment` the id of one that did. `cost` is null where a line
+    has none. `last_quantity`: of the last day that it has lines on. `platform`: product text
     of an instance; `series`: quantity by day, of log storage only.
     """
 
@@ -91,6 +92,8 @@ class Use:
     days: int
     platform: str = ""
     series: tuple[Decimal, ...] = ()
+    plan_covered: Decimal = ZERO
+    commitment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +112,8 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A metric of a resource over [`start`, `end`): cpu (%), memory (%), network (Mbit/s), iops,
-    connections, credits. `low` is the smallest sample.
+    """A metric of a resource over [`start`, `end`): cpu (%), memory (%), memory_free (GiB), network (Mbit/s),
+    iops, connections, credits, reads and writes (units a second). `low` is the smallest sample.
     """
 
     metric: str
@@ -132,7 +135,8 @@ class Measured:
 @dataclass(frozen=True, slots=True)
 class TypeFacts:
     """An instance type of the catalog with its list price an hour; null is "not known". `later`: the price is
-    of a list after the judged days."""
+    of a list after the judged days. `currency`: of list and Spot price.
+    """
 
     name: str
     vcpus: int | None
@@ -144,6 +148,26 @@ class TypeFacts:
     price: Decimal | None = None
     spot: Decimal | None = None
     later: bool = False
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedPart:
+    """An own commitment at the end of the judged days: `id` as the end of its ARN. `spare`: instances of a
+    reservation that nothing used, on average of its billing month; `zone` empty: regional; `plan` and
+    `family` of savings plans.
+    """
+
+    id: str
+    kind: str
+    region: str
+    zone: str
+    platform: str
+    tenancy: str
+    instance_type: str
+    plan: str = ""
+    family: str = ""
+    spare: Decimal = ZERO
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +236,22 @@ def meter_of(product: str, usage_type: str) -> Meter | None:
 def newer_families() -> dict[str, tuple[str, ...]]:
     """Families that may take the place of one, best known first."""
     return {row["family"]: tuple(row["newer"].split()) for row in _table("waste_generations.csv")}
+
+
+@cache
+def burst_baselines() -> dict[str, float]:
+    """CPU that a burstable type earns credits for, in % of each vCPU, by type name."""
+    return {
+        f"{family}.{row['size']}": float(row["baseline_pct"])
+        for row in _table("burst_baselines.csv")
+        for family in row["families"].split()
+    }
+
+
+@cache
+def database_engines() -> dict[str, tuple[str, bool]]:
+    """(engine, whether large gp3 storage has four volumes) of RDS operations whose price follows the size."""
+    return {
+        row["operation"]: (row["engine"], row["striped_gp3"] == "yes")
+        for row in _table("database_engines.csv")
+    }

@@ -28,8 +28,9 @@ HOUR_US = 3_600_000_000
 COLUMNS = (
     "x_report", "x_month", "x_provider", "sub_account_id", "region_id", "resource_id", "x_product_code",
     "x_usage_type", "x_operation", "x_instance_type", "x_line_item_type", "commitment_discount_status",
-    "charge_period_start", "charge_period_end", "x_day", "x_quantity", "effective_cost", "billing_currency",
-    "billed_cost", "charge_description", "x_delivery", "x_file", "x_row", "tags",
+    "commitment_discount_id", "charge_period_start", "charge_period_end", "x_day", "x_quantity",
+    "effective_cost", "billing_currency", "billed_cost", "charge_description", "x_delivery", "x_file",
+    "x_row", "tags",
 )  # fmt: skip
 _ASKED = "charge_period_start >= $start AND charge_period_start < $end"
 # What is no use: fees, taxes, credits and what takes a covered line back.
@@ -42,12 +43,22 @@ _COVERED = (
     "OR coalesce(commitment_discount_status, '') = 'Used')"
 )
 _KINDS = f"""
-    SELECT coalesce(x_provider, ''), coalesce(x_product_code, ''), coalesce(x_usage_type, ''),
-        billing_currency, count(*), sum(effective_cost)
+    SELECT x_provider, x_product_code, x_usage_type, billing_currency, count(*), sum(effective_cost)
     FROM {BILL_LINES} WHERE {_ASKED} GROUP BY ALL ORDER BY ALL
 """
-_USES = f"""
-WITH lines AS (
+# A row a resource, kind and day: the whole span and the cost of single days are both read from it.
+_BY_DAY = f"""
+CREATE OR REPLACE TEMP TABLE waste_days AS
+SELECT x_report, provider, account, region, resource, kind, currency, day,
+    sum(quantity) AS quantity, sum(cost) AS cost, count(*) - count(cost) AS missing,
+    sum(quantity) FILTER (WHERE covered) AS covered, sum(cost) FILTER (WHERE covered) AS covered_cost,
+    sum(quantity) FILTER (WHERE planned) AS planned, max(commitment) FILTER (WHERE covered) AS commitment,
+    bit_or(1::INTEGER << (hour % 24)::INTEGER) AS hours,
+    bit_or(1::INTEGER << (hour % 24)::INTEGER) FILTER (WHERE night) AS night_hours,
+    sum(cost) FILTER (WHERE night AND NOT covered) AS night_cost,
+    bool_and(hourly) AS hourly, min(begun) AS begun, max(ended) AS ended,
+    max(usage_type) AS usage_type, max(operation) AS operation, max(instance_type) AS instance_type
+FROM (
     SELECT l.x_report, coalesce(l.x_provider, '') AS provider, coalesce(l.sub_account_id, '') AS account,
         coalesce(l.region_id, '') AS region, coalesce(l.resource_id, '') AS resource, k.kind AS kind,
         coalesce(l.billing_currency, '') AS currency, l.x_day AS day,
@@ -55,31 +66,26 @@ WITH lines AS (
         l.charge_period_end AS ended,
         epoch_us(l.charge_period_end) - epoch_us(l.charge_period_start) <= {HOUR_US} AS hourly,
         l.x_quantity AS quantity, l.effective_cost AS cost, {_COVERED} AS covered,
+        coalesce(l.x_line_item_type, '') = 'SavingsPlanCoveredUsage' AS planned,
+        l.commitment_discount_id AS commitment, n.hour IS NOT NULL AS night,
         l.x_usage_type AS usage_type, l.x_operation AS operation, l.x_instance_type AS instance_type
     FROM {BILL_LINES} l
     JOIN waste_kinds k ON l.x_usage_type = k.usage_type AND coalesce(l.x_product_code, '') = k.product
+    LEFT JOIN waste_nights n ON n.hour = epoch_us(l.charge_period_start) // {HOUR_US}
     WHERE {_ASKED} AND {_IS_USE}
-), days AS (
-    SELECT x_report, provider, account, region, resource, kind, currency, day,
-        sum(quantity) AS quantity, sum(cost) AS cost, count(*) - count(cost) AS missing,
-        sum(quantity) FILTER (WHERE covered) AS covered, sum(cost) FILTER (WHERE covered) AS covered_cost,
-        bit_or(1::INTEGER << (hour % 24)::INTEGER) AS hours,
-        bit_or(1::INTEGER << (hour % 24)::INTEGER) FILTER (WHERE night) AS night_hours,
-        sum(cost) FILTER (WHERE night AND NOT covered) AS night_cost,
-        bool_and(hourly) AS hourly, min(begun) AS begun, max(ended) AS ended,
-        max(usage_type) AS usage_type, max(operation) AS operation, max(instance_type) AS instance_type
-    FROM (SELECT lines.*, n.hour IS NOT NULL AS night FROM lines LEFT JOIN waste_nights n USING (hour))
-    GROUP BY ALL
-), whole AS (
+) GROUP BY ALL
+"""
+_USES = """
+WITH whole AS (
     SELECT x_report, provider, account, region, resource, kind, currency,
         max(usage_type) AS usage_type, max(operation) AS operation, max(instance_type) AS instance_type,
         sum(quantity) AS quantity, arg_max(quantity, day) AS last_quantity, sum(cost) AS cost,
         sum(missing) AS missing, sum(covered) AS covered, sum(covered_cost) AS covered_cost,
-        sum(bit_count(hours)) AS hours, sum(bit_count(night_hours)) AS night_hours,
-        sum(night_cost) AS night_cost, bool_and(hourly) AS hourly, min(begun) AS begun, max(ended) AS ended,
-        count(*) AS days,
+        sum(planned) AS planned, max(commitment) AS commitment, sum(bit_count(hours)) AS hours,
+        sum(bit_count(night_hours)) AS night_hours, sum(night_cost) AS night_cost,
+        bool_and(hourly) AS hourly, min(begun) AS begun, max(ended) AS ended, count(*) AS days,
         list(quantity ORDER BY day) FILTER (WHERE kind = 'log-storage') AS series
-    FROM days GROUP BY ALL
+    FROM waste_days GROUP BY ALL
 ), newest AS (
     SELECT provider, account, arg_max(x_report, (reach, x_report)) AS x_report FROM (
         SELECT provider, account, x_report, max(ended) AS reach FROM whole GROUP BY ALL
@@ -97,14 +103,12 @@ _NEWEST = """
     JOIN waste_kinds k ON l.x_usage_type = k.usage_type AND coalesce(l.x_product_code, '') = k.product
     WHERE {asked} AND x_day >= $since{only} GROUP BY 1, 2, 3, 4
 """
-_DAYS = f"""
-    SELECT coalesce(x_provider, ''), coalesce(sub_account_id, ''), coalesce(region_id, ''),
-        coalesce(l.resource_id, ''), k.kind, x_report, x_day, sum(effective_cost)
-    FROM {BILL_LINES} l
-    JOIN waste_kinds k ON l.x_usage_type = k.usage_type AND coalesce(l.x_product_code, '') = k.product
-    WHERE {_ASKED} AND {_IS_USE}
-        AND coalesce(l.resource_id, '') IN (SELECT resource FROM waste_found)
-    GROUP BY ALL ORDER BY ALL
+_DAYS = """
+    SELECT provider, account, region, resource, kind, x_report, list(cost ORDER BY day)
+    FROM (
+        SELECT provider, account, region, resource, kind, x_report, day, sum(cost) AS cost
+        FROM waste_days WHERE resource IN (SELECT resource FROM waste_found) GROUP BY ALL
+    ) GROUP BY ALL ORDER BY ALL
 """
 _FIRST_SEEN = f"""
     SELECT coalesce(x_provider, ''), coalesce(sub_account_id, ''), coalesce(region_id, ''), resource_id,
@@ -140,13 +144,13 @@ def kinds_in(con: duckdb.DuckDBPyConnection, start: datetime, end: datetime) -> 
     metered: set[tuple[str, str, str]] = set()
     unread: dict[tuple[str, str], Decimal] = {}
     for provider, product, usage_type, currency, _lines, cost in rows:
-        if provider not in ("aws", ""):
+        if provider not in ("aws", "", None):
             key = (provider, currency or "")
             unread[key] = unread.get(key, ZERO) + (cost or ZERO)
             continue
-        meter = meter_of(product, usage_type)
+        meter = meter_of(product or "", usage_type or "")
         if meter is not None:
-            metered.add((product, usage_type, meter.kind))
+            metered.add((product or "", usage_type, meter.kind))
     found = tuple(sorted(metered))
     con.execute(
         "CREATE OR REPLACE TEMP TABLE waste_kinds (product VARCHAR, usage_type VARCHAR, kind VARCHAR)"
@@ -164,14 +168,15 @@ def uses_of(
     """
     con.execute("CREATE OR REPLACE TEMP TABLE waste_nights (hour BIGINT)")
     con.execute("INSERT INTO waste_nights SELECT unnest($hours)", {"hours": list(night_hours) or [-1]})
-    rows = con.execute(_USES, {"start": start, "end": end}).fetchall()
+    con.execute(_BY_DAY, {"start": start, "end": end})
+    rows = con.execute(_USES).fetchall()
     return [_use(row) for row in rows]
 
 
 def _use(row: Sequence[Any]) -> Use:
     (provider, account, region, resource, kind, currency, usage_type, operation, instance_type, quantity,
-     last_quantity, cost, missing, covered, covered_cost, hours, night_hours, night_cost, hourly, begun,
-     ended, days, series) = row  # fmt: skip
+     last_quantity, cost, missing, covered, covered_cost, planned, commitment, hours, night_hours,
+     night_cost, hourly, begun, ended, days, series) = row  # fmt: skip
     return Use(
         key=Key(provider, account, region, resource),
         kind=kind,
@@ -184,6 +189,8 @@ def _use(row: Sequence[Any]) -> Use:
         cost=None if missing or cost is None else cost,
         covered=covered or ZERO,
         covered_cost=covered_cost or ZERO,
+        plan_covered=planned or ZERO,
+        commitment=(commitment or "").rpartition("/")[2],
         hours=int(hours or 0) if hourly else None,
         night_hours=int(night_hours or 0) if hourly else 0,
         night_cost=night_cost or ZERO,
@@ -226,20 +233,22 @@ def newest_lines(
 
 
 def day_costs(
-    con: duckdb.DuckDBPyConnection, start: datetime, end: datetime, resources: Sequence[str]
+    con: duckdb.DuckDBPyConnection, resources: Sequence[str]
 ) -> dict[tuple[Key, str], list[Decimal]]:
     """Amortised cost of each day with lines, by resource and kind, in order; of the report with most of
-    it.
+    it. Asks for `uses_of` first, whose days these are.
     """
     con.execute("CREATE OR REPLACE TEMP TABLE waste_found (resource VARCHAR)")
     names = sorted(set(resources))
     if not names:
         return {}
     con.execute("INSERT INTO waste_found SELECT unnest($names)", {"names": names})
-    by_report: dict[tuple[Key, str], dict[str, list[Decimal]]] = {}
-    for *place, kind, report, _day, cost in con.execute(_DAYS, {"start": start, "end": end}).fetchall():
-        by_report.setdefault((Key(*place), kind), {}).setdefault(report, []).append(cost or ZERO)
-    return {key: max(found.values(), key=len) for key, found in by_report.items()}
+    best: dict[tuple[Key, str], list[Decimal]] = {}
+    for *place, kind, _report, costs in con.execute(_DAYS).fetchall():
+        key = (Key(*place), kind)
+        if len(costs) > len(best.get(key, ())):
+            best[key] = [cost or ZERO for cost in costs]
+    return best
 
 
 def first_seen(con: duckdb.DuckDBPyConnection, end: datetime, kind: str) -> dict[Key, datetime]:

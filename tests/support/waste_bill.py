@@ -1,7 +1,8 @@
 """A made-up month of hourly bill lines in DuckDB: things that are waste, and things that only look like it.
 
 A thing is one resource with one usage type; `pattern` says in which hours it has lines: all, work (Monday to
-Friday 7 to 19), last:N or first:N (days), grow (all hours, the quantity rises by the day), sawtooth.
+Friday 7 to 19), last:N or first:N (days), before:N (days before those of the bill), grow (all hours, the
+quantity rises by the day), sawtooth.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PATTERNS = {
 }
 _TEXTS = (
     "resource", "usage_type", "quantity", "cost", "product", "operation", "instance_type", "line_type",
-    "commitment", "pattern", "account", "region", "report",
+    "commitment", "pattern", "account", "region", "report", "description",
 )  # fmt: skip
 _SCHEMA = pa.schema(
     [
@@ -57,6 +58,7 @@ class Thing:
     account: str = ACCOUNT
     region: str = REGION
     report: str = "1"
+    description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -85,8 +87,9 @@ def _insert(
 ) -> None:
     name, _, count = pattern.partition(":")
     span, skip = days, 0
-    if name in ("last", "first"):
-        span, skip = int(count), days - int(count) if name == "first" else 0
+    if name in ("last", "first", "before"):
+        span = int(count)
+        skip = {"last": 0, "first": days - span, "before": days}[name]
         name = "all"
     rows = [{**asdict(thing), "tags": list(thing.tags.items()), "number": number} for number, thing in things]
     con.register("things", pa.Table.from_pylist(rows, schema=_SCHEMA))
@@ -97,7 +100,8 @@ def _insert(
             nullif(resource, '') AS resource_id, product AS x_product_code, usage_type AS x_usage_type,
             operation AS x_operation, nullif(instance_type, '') AS x_instance_type,
             line_type AS x_line_item_type, nullif(commitment, '') AS commitment_discount_id,
-            'USD' AS billing_currency, tags, 1 AS x_delivery, 'made.csv' AS x_file,
+            'USD' AS billing_currency, nullif(description, '') AS charge_description, tags,
+            1 AS x_delivery, 'made.csv' AS x_file,
             number * 100000 + hour_number AS x_row,
             CAST(CAST(quantity AS DECIMAL(20, 10)) * {_FACTOR.get(name, 1)} AS DECIMAL(38, 18)) AS x_quantity,
             CAST(CAST(cost AS DECIMAL(20, 10)) * {_FACTOR.get(name, 1)} AS DECIMAL(38, 18)) AS effective_cost,

@@ -78,6 +78,11 @@ FACTS: dict[str, Any] = {
     "since": gettext_lazy("since"),
     "volume": gettext_lazy("volume"),
     "by": gettext_lazy("told by"),
+    "engine": gettext_lazy("engine"),
+    "gib": gettext_lazy("GiB"),
+    "included": gettext_lazy("IOPS without a charge"),
+    "needed": gettext_lazy("needed"),
+    "credits": gettext_lazy("surplus credits a month"),
     "count": gettext_lazy("number"),
 }
 

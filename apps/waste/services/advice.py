@@ -34,7 +34,7 @@ from apps.waste.services.gather import JUDGED, Gathered, gather
 from apps.waste.wording import kept_text, text_of, title_of, unjudged_text
 from finops.engine.spend import Window
 from finops.engine.waste.judge import Judged, judge
-from finops.engine.waste.model import Candidate, Kept, Unjudged, World, interval
+from finops.engine.waste.model import Candidate, Kept, Target, Unjudged, World, interval
 from finops.fingerprint import code_fingerprint
 from finops.frames.waste import Key, Told, waste_rules
 from finops.lake import BILL_LINES
@@ -95,16 +95,18 @@ def look(organisation: Organisation | None, moment: datetime) -> Looked:
         gathered = gather(con, end, beside.known)
         judged = judge(gathered.world)
         names = sorted({one.key.resource for one in judged.candidates})
-        costs = lines.day_costs(con, gathered.world.start, end, names)
+        costs = lines.day_costs(con, names)
     return Looked(days, gathered.world, judged, costs, gathered)
 
 
 def billed_resources(organisation: Organisation | None, region: str, moment: datetime) -> list[str]:
-    """Instances, volumes with provisioned IOPS and databases of a region that are still on the bill."""
+    """What can be measured of a region and is still on the bill: instances, volumes with provisioned IOPS,
+    databases, warehouses, tables.
+    """
     world = look(organisation, moment).world
     if world is None:
         return []
-    kinds = ("instance", "volume-iops", "database")
+    kinds = ("instance", "volume-iops", "database", "warehouse", "table-reads", "table-writes")
     return sorted(
         {
             use.key.resource
@@ -168,7 +170,7 @@ def finding(one: Candidate, world: World, costs: Mapping[tuple[Key, str], list[D
         "saving_low": amount(low),
         "saving": amount(one.saving),
         "saving_high": amount(high),
-        "effort": rule.effort,
+        "effort": one.effort or rule.effort,
         "risk": rule.risk,
         "reversible": rule.reversible,
         "team": told.team or None,
@@ -176,6 +178,7 @@ def finding(one: Candidate, world: World, costs: Mapping[tuple[Key, str], list[D
         "notes": list(one.notes),
         "target": dict(one.target),
         "confidence": one.confidence,
+        "targets": [_target(target) for target in one.targets],
     }
     found["evidence"] = {
         "lines": [{"delivery": told.delivery, "file": told.file, "row": told.row}] if told.row else [],
@@ -186,6 +189,24 @@ def finding(one: Candidate, world: World, costs: Mapping[tuple[Key, str], list[D
         "rule_source": rule.source,
     }
     return found | {"title": title_of(found), "text": text_of(found), "commands": commands(found)}
+
+
+def _target(one: Target) -> Document:
+    """A type that it could become; prices of a month of the hours that the resource ran."""
+    return {
+        "type": one.name,
+        "vcpus": one.vcpus,
+        "memory_gib": round(one.memory_mib / 1024, 3),
+        "on_demand": amount(one.on_demand),
+        "with_commitments": amount(one.with_commitments),
+        "spot": None if one.spot is None else amount(one.spot),
+        "kept_share": float(round(one.kept_share, 6)),
+        "spare_share": float(round(one.spare_share, 6)),
+        "architecture_change": one.architecture,
+        "burst": one.burst,
+        "later_prices": one.later,
+        "effort": "high" if one.architecture else "medium",
+    }
 
 
 def _days_of(one: Candidate, costs: Mapping[tuple[Key, str], list[Decimal]]) -> list[Decimal]:

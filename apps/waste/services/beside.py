@@ -10,14 +10,18 @@ from typing import Any
 
 from apps.accounts.models import Organisation
 from apps.billing.selectors.allocation import Allocation, allocation_of, rule_sql
+from apps.billing.selectors.commitment_months import MonthUse
+from apps.billing.selectors.commitments import Standing
 from apps.billing.selectors.spend_sql import PLAIN_DAY, Parameters
 from apps.catalog.models import InstanceType
 from apps.prices.selectors import OnDemandPrice, on_demand_prices
 from apps.recommendations.services.commitments_bill import platform_by_operation
+from apps.recommendations.services.commitments_owned import month_of, owned_at
 from apps.recommendations.services.spot_measured import zone_means
 from apps.waste.selectors import listed_of, measured_of, settings_of
 from apps.waste.services.gather import JUDGED, RUNNING, Beside
-from finops.frames.waste import TypeFacts, Use
+from finops.frames.sizes import family_of
+from finops.frames.waste import OwnedPart, TypeFacts, Use
 
 PROVIDER = "aws"
 SHARED = "shared"
@@ -48,6 +52,8 @@ def beside_of(
         owner=lambda number: owner_of(rules, number),
         platform=lambda operation: platform_by_operation("", operation),
         types=lambda uses: types_of(uses, end=end, snapshots=snapshots),
+        sizes=sizes_of,
+        commitments=lambda uses: parts_of(uses, organisation, end=end, snapshots=snapshots),
     )
     columns = rules.columns | {"x_cost_categories"}
     return Known(known, tuple(sorted(columns - {"tags", "resource_id", "sub_account_id"})))
@@ -87,17 +93,47 @@ def types_of(
     return found
 
 
+def sizes_of(uses: Sequence[Use]) -> dict[str, TypeFacts]:
+    """vCPUs and memory of the families that classes of databases are named after."""
+    families = {family_of(use.instance_type.removeprefix("db.")) for use in uses if use.kind == "database"}
+    if not families:
+        return {}
+    rows = InstanceType.objects.filter(provider=PROVIDER)
+    return {row.name: _facts(row.name, row, None, {}) for row in rows if family_of(row.name) in families}
+
+
+def parts_of(
+    uses: Sequence[Use], organisation: Organisation | None, *, end: datetime, snapshots: Mapping[str, int]
+) -> list[OwnedPart]:
+    """Own commitments with what of them nothing used, where instances ran."""
+    if not any(use.kind == "instance" for use in uses):
+        return []
+    own = owned_at(at=end, organisation=organisation, snapshots=snapshots)
+    return [_part(one, month_of(one, own.month)) for one in own.found if one.end is None or one.end > end]
+
+
+def _part(one: Standing, use: MonthUse | None) -> OwnedPart:
+    values = {name: value or "" for name, value in one.values.items()}
+    reserved = use is not None and use.hours > 0 and use.unit == "hour"
+    spare = use.idle / use.hours if use is not None and reserved else Decimal(0)
+    return OwnedPart(
+        one.id.rpartition("/")[2], str(one.kind), values["region"], values["zone"], values["platform"],
+        values["tenancy"], values["instance_type"], values["plan"], values["family"], max(spare, Decimal(0)),
+    )  # fmt: skip
+
+
 def _facts(
     name: str, row: InstanceType | None, listed: OnDemandPrice | None, spot: Mapping[str, Decimal]
 ) -> TypeFacts:
     price = None if listed is None else listed.price
     later = listed is not None and listed.later_prices
+    currency = "USD" if listed is None else listed.currency
     if row is None:
         burstable = name.startswith("t")
-        return TypeFacts(name, None, None, (), burstable, 0, None, price, spot.get(name), later)
+        return TypeFacts(name, None, None, (), burstable, 0, None, price, spot.get(name), later, currency)
     return TypeFacts(
         name, row.vcpus, row.memory_mib, tuple(row.architectures), bool(row.burstable), row.gpu_count or 0,
-        row.network_mbps, price, spot.get(name), later,
+        row.network_mbps, price, spot.get(name), later, currency,
     )  # fmt: skip
 
 
@@ -111,7 +147,7 @@ def _spot(
         snapshots=snapshots,
     )  # fmt: skip
     for one in rows:
-        if one.known_share >= 0.5:
+        if one.known_share >= 0.5 and one.currency == "USD":
             price = Decimal(repr(one.price))
             found[one.instance_type] = min(found.get(one.instance_type, price), price)
     return found

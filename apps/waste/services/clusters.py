@@ -92,6 +92,7 @@ def _finding(one: Excess, rule: Rule) -> Document:
         "notes": ["fewer-nodes"],
         "target": target,
         "confidence": 1.0,
+        "targets": [],
         "evidence": {
             "lines": [],
             "where": {"cluster": work.cluster, "namespace": work.namespace, "workload": work.workload},

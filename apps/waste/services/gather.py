@@ -13,7 +13,7 @@ import duckdb
 from finops.engine.waste.model import Setting, World
 from finops.frames.cost_items import Sku
 from finops.frames.resource_prices import resource_price
-from finops.frames.waste import Listed, Measured, TypeFacts, Use
+from finops.frames.waste import Listed, Measured, OwnedPart, TypeFacts, Use
 from finops.lake import waste as lines
 
 # Rules look at this many days before the end of the bill.
@@ -29,6 +29,8 @@ _THINGS = {
     "standard": ("standard", "storage"), "snapshot": ("snapshot", "storage"),
     "iops": ("gp3", "iops"), "throughput": ("gp3", "throughput"),
 }  # fmt: skip
+_DATABASE_THINGS = {"rds-gp3": ("gp3", "single"), "rds-io1": ("io1", "single")}
+SizesOf = Callable[[Sequence[Use]], Mapping[str, TypeFacts]]
 TypesOf = Callable[[Sequence[Use]], Mapping[tuple[str, str], Mapping[str, TypeFacts]]]
 
 
@@ -47,6 +49,8 @@ class Beside:
     owner: Callable[[Any], str] = lambda _number: ""
     platform: Callable[[str], str] = lambda _operation: ""
     types: TypesOf = lambda _uses: {}
+    sizes: SizesOf = lambda _uses: {}
+    commitments: Callable[[Sequence[Use]], Sequence[OwnedPart]] = lambda _uses: ()
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ def gather(
             free=lines.free_before(con, start, end),
             shares=price_shares(end),
             settings=beside.settings,
+            commitments=beside.commitments(uses),
+            sizes=beside.sizes(uses),
         ),
         kinds,
     )
@@ -102,10 +108,11 @@ def gather(
 def price_shares(on: datetime) -> dict[str, Decimal]:
     """List prices of kinds of volumes by each other's; the nearest later list where none is older."""
     prices: dict[str, Decimal] = {}
-    for name, (sku, detail) in _THINGS.items():
-        found = resource_price("aws", Sku("ebs", PRICED_REGION, sku, detail), on.date())
-        if found is not None:
-            prices[name] = found.price
+    for service, things in (("ebs", _THINGS), ("rds-storage", _DATABASE_THINGS)):
+        for name, (sku, detail) in things.items():
+            found = resource_price("aws", Sku(service, PRICED_REGION, sku, detail), on.date())
+            if found is not None:
+                prices[name] = found.price
     return {
         f"{one}/{other}": prices[one] / prices[other]
         for one in prices

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from finops.engine.waste import idle, schedule, types, volumes
+from finops.engine.waste import databases, idle, rightsizing, schedule, types, volumes
 from finops.engine.waste.model import Candidate, Kept, Outcome, Unjudged, World
 from finops.frames.waste import Rule, waste_rules
 
@@ -31,8 +31,15 @@ ASK: Mapping[str, Ask] = {
     "spot-eligible": types.spot,
     "free-tier-leftover": idle.free_tier,
     "instance-idle": types.instance_idle,
-    "instance-too-large": types.too_large,
-    "database-idle": types.database_idle,
+    "instance-too-large": rightsizing.too_large,
+    "database-idle": databases.idle,
+    "database-stopped": databases.stopped,
+    "database-provisioned": databases.provisioned,
+    "database-too-large": databases.too_large,
+    "database-unused-iops": databases.unused_iops,
+    "table-idle": databases.table_idle,
+    "table-capacity-unused": databases.table_capacity,
+    "burst-surplus": types.surplus,
     "volume-unused-iops": types.unused_iops,
     "burst-credits": types.burst,
 }

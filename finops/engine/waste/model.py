@@ -22,6 +22,7 @@ from finops.frames.waste import (
     Key,
     Listed,
     Measured,
+    OwnedPart,
     Rule,
     Told,
     TypeFacts,
@@ -74,6 +75,28 @@ class Params:
         return frozenset(word.strip().casefold() for word in self.values[name].split(",") if word.strip())
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A type that holds what was measured; amounts of a month of the hours that the resource ran.
+
+    `on_demand`: at the resource's own price an hour times the ratio of the list prices; `with_commitments`:
+    the part of it that neither what pays for the resource now nor a spare reservation would pay; `spot`: at
+    the mean Spot price, null where that is not known. `kept_share`: of its hours, paid by what pays now.
+    """
+
+    name: str
+    vcpus: int
+    memory_mib: int
+    on_demand: Decimal
+    with_commitments: Decimal
+    spot: Decimal | None
+    kept_share: Decimal
+    spare_share: Decimal
+    architecture: bool
+    burst: bool
+    later: bool
+
+
 @dataclass(frozen=True)
 class Candidate:
     """What a rule found at one resource. Amounts are of a month of 730 h, in `currency`.
@@ -81,7 +104,7 @@ class Candidate:
     `saving` is expected; `low`, `high` are given where the rule itself knows them, else they come from
     how the days differ. `kinds`: whose days. `facts` and `codes` are what the sentence needs, `target`
     what the command does. `confidence` (0-1) lowers the lower end. `uncovered`: the cost without what a
-    commitment paid.
+    commitment paid. `effort`: another than the rule's; `targets`: what it could become, cheapest first.
     """
 
     rule: str
@@ -97,6 +120,8 @@ class Candidate:
     target: Mapping[str, str] = field(default_factory=dict)
     confidence: float = 1.0
     uncovered: Decimal = ZERO
+    effort: str = ""
+    targets: tuple[Target, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,7 +155,8 @@ class World:
 
     `types`: by (region, platform), then name; `first_seen`: the first line ever of snapshots, `history`:
     since when bills are stored; `free`: (last, first) line under the free tier by (account, usage type);
-    `shares`: list price of one thing by another's ("gp3/gp2", "snapshot/gp2", "iops/gp2").
+    `shares`: list price of one thing by another's ("gp3/gp2", "snapshot/gp2", "iops/gp2"); `sizes`: vCPUs
+    and memory of types that classes of databases are named after.
     """
 
     start: datetime
@@ -145,6 +171,8 @@ class World:
     free: Mapping[tuple[str, str], tuple[datetime, datetime]] = field(default_factory=dict)
     shares: Mapping[str, Decimal] = field(default_factory=dict)
     settings: Sequence[Setting] = ()
+    commitments: Sequence[OwnedPart] = ()
+    sizes: Mapping[str, TypeFacts] = field(default_factory=dict)
 
     @cached_property
     def by_kind(self) -> dict[str, list[Use]]:
@@ -181,11 +209,21 @@ class World:
             yield from self.by_kind.get(kind, ())
 
     def metrics(self, key: Key) -> Mapping[str, Measured]:
-        """What was measured of a resource, by its name on the bill or by the last part of its ARN."""
+        """What was measured of a resource, by its name on the bill or by the last part of its ARN, where no
+        other resource of the bill ends in the same.
+        """
         found = self.measured.get(key.resource)
         if found is None:
-            short = key.resource.rpartition("/")[2].rpartition(":")[2]
-            found = self.measured.get(short, {})
+            short = short_name(key.resource)
+            found = self.measured.get(short, {}) if len(self._by_short[short]) == 1 else {}
+        return found
+
+    @cached_property
+    def _by_short(self) -> dict[str, set[Key]]:
+        """Resources by the last part of their names."""
+        found: dict[str, set[Key]] = {}
+        for key in self.by_key:
+            found.setdefault(short_name(key.resource), set()).add(key)
         return found
 
     def params(self, rule: Rule, key: Key) -> Params:
@@ -235,6 +273,15 @@ class World:
             return False
         tags = plain_tags(told.tags)
         return any(tags.get(name, "").casefold() not in _NO for name in params.words("keep_tags"))
+
+
+def short_name(resource: str) -> str:
+    """The last part of an ARN.
+
+    >>> short_name("arn:aws:rds:us-east-1:1:db:shop"), short_name("arn:aws:ec2:us-east-1:1:snapshot/snap-1")
+    ('shop', 'snap-1')
+    """
+    return resource.rpartition("/")[2].rpartition(":")[2]
 
 
 def night_hours(start: datetime, end: datetime, zone: str, from_hour: int, to_hour: int) -> list[int]:

@@ -14,6 +14,8 @@ from decimal import Decimal
 from finops.engine.waste.model import Kept, Outcome, Unjudged, World, amount_text, settled
 from finops.frames.waste import ZERO, Rule, Use
 
+STOPPABLE = ("instance", "database", "warehouse")
+
 
 def always_on(world: World, rule: Rule) -> Iterator[Outcome]:
     """Development endpoints, sessions and notebooks that run through nights and weekends."""
@@ -45,7 +47,7 @@ def _all(world: World, use: Use) -> Decimal:
 def nights(world: World, rule: Rule) -> Iterator[Outcome]:
     """Instances and databases that tags call not production."""
     tagged = by_day = False
-    for use in world.of("instance", "database"):
+    for use in world.of(*STOPPABLE):
         params = world.params(rule, use.key)
         if not params.enabled or not use.key.resource:
             continue
@@ -82,7 +84,7 @@ def nights(world: World, rule: Rule) -> Iterator[Outcome]:
         )  # fmt: skip
     if by_day:
         yield Unjudged(rule.id, "by-day")
-    elif not tagged and (world.by_kind.get("instance") or world.by_kind.get("database")):
+    elif not tagged and any(world.by_kind.get(kind) for kind in STOPPABLE):
         yield Unjudged(rule.id, "no-tags", {"keys": rule.thresholds["tag_keys"]})
 
 

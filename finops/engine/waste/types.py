@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from decimal import Decimal
 
-from finops.engine.waste.model import (
-    Candidate,
-    Kept,
-    Outcome,
-    Params,
-    Unjudged,
-    World,
-    amount_text,
-    settled,
-    uncovered,
-)
+from finops.engine.waste.databases import above_use
+from finops.engine.waste.measuring import measured_facts, metric_of
+from finops.engine.waste.model import Kept, Outcome, Unjudged, World, amount_text, settled, uncovered
+from finops.engine.waste.rightsizing import fitting_same_size, priced, saving_of
+from finops.engine.waste.unpriced import unpriced_types
 from finops.frames.sizes import family_of, size_of
-from finops.frames.waste import ZERO, Measured, Rule, TypeFacts, Use, newer_families
-
-# Types without a price that a reason names; the others are counted.
-MOST_NAMED = 6
+from finops.frames.waste import ZERO, Rule, TypeFacts, newer_families
 
 
 def old_generation(world: World, rule: Rule) -> Iterator[Outcome]:
@@ -50,23 +40,20 @@ def old_generation(world: World, rule: Rule) -> Iterator[Outcome]:
         share = 1 - best.price / own.price
         if share < params.number("least_share"):
             continue
+        target = priced(world, use, own, best)
         facts = {
             "type": use.instance_type, "newer": best.name, "price": amount_text(own.price, 6),
             "newer_price": amount_text(best.price, 6), "share": amount_text(share * 100, 1),
         }  # fmt: skip
-        free = uncovered(use)
-        saving = None if free is None else free * share
-        notes = ("later-prices",) if best.later or own.later else ()
-        yield settled(world, rule, [use], saving, facts=facts, notes=notes, target={"type": best.name})
-    yield from _unpriced(rule, "no-list-price", unpriced)
-
-
-def _unpriced(rule: Rule, code: str, found: set[tuple[str, str]]) -> Iterator[Outcome]:
-    """One line for all types without a price, by region."""
-    if found:
-        names = [f"{name} ({region})" for region, name in sorted(found)]
-        more = f" +{len(names) - MOST_NAMED}" if len(names) > MOST_NAMED else ""
-        yield Unjudged(rule.id, code, {"types": ", ".join(names[:MOST_NAMED]) + more})
+        # Paid in full by a commitment there is no price of its own: `settled` tells so.
+        saving = None if target is None else saving_of(world, use, target) * world.span_hours(use) / 730
+        notes = (*(("later-prices",) if best.later or own.later else ()),
+                 *(("kept",) if target is not None and target.kept_share > 0 else ()))  # fmt: skip
+        yield settled(
+            world, rule, [use], saving, facts=facts, notes=notes, target={"type": best.name},
+            targets=() if target is None else (target,),
+        )  # fmt: skip
+    yield from unpriced_types(rule, "no-list-price", unpriced)
 
 
 def _fits_shape(own: TypeFacts, other: TypeFacts) -> bool:
@@ -93,7 +80,7 @@ def spot(world: World, rule: Rule) -> Iterator[Outcome]:
             continue
         own = world.types.get((use.key.region, use.platform), {}).get(use.instance_type)
         free = uncovered(use)
-        if own is None or own.spot is None or free is None:
+        if own is None or own.spot is None or free is None or own.currency != use.currency:
             unpriced.add((use.key.region, use.instance_type))
             continue
         hours = use.quantity - use.covered
@@ -107,19 +94,7 @@ def spot(world: World, rule: Rule) -> Iterator[Outcome]:
         yield settled(world, rule, [use], saving, facts=facts)
     if not tagged and world.by_kind.get("instance"):
         yield Unjudged(rule.id, "no-tags", {"keys": rule.thresholds["tag_keys"]})
-    yield from _unpriced(rule, "no-spot-price", unpriced)
-
-
-def _metric(world: World, params: Params, use: Use, name: str) -> Measured | None:
-    """A metric that was measured for long enough, at least in part in the judged days."""
-    found = world.metrics(use.key).get(name)
-    if (
-        found is None
-        or found.end < world.start
-        or Decimal(repr(found.days)) < params.number("days") - Decimal("0.5")
-    ):
-        return None
-    return found
+    yield from unpriced_types(rule, "no-spot-price", unpriced)
 
 
 def instance_idle(world: World, rule: Rule) -> Iterator[Outcome]:
@@ -129,7 +104,7 @@ def instance_idle(world: World, rule: Rule) -> Iterator[Outcome]:
         params = world.params(rule, use.key)
         if not params.enabled or not use.key.resource:
             continue
-        cpu, network = _metric(world, params, use, "cpu"), _metric(world, params, use, "network")
+        cpu, network = metric_of(world, params, use, "cpu"), metric_of(world, params, use, "network")
         if cpu is None or network is None:
             missing += not world.gone(use)
             continue
@@ -137,181 +112,14 @@ def instance_idle(world: World, rule: Rule) -> Iterator[Outcome]:
             continue
         if Decimal(repr(network.p99)) >= params.number("network_p99_mbps"):
             continue
-        yield settled(world, rule, [use], None, facts=_measured_facts(use, cpu=cpu, network=network))
+        yield settled(world, rule, [use], None, facts=measured_facts(use, cpu=cpu, network=network))
     if missing:
         yield Unjudged(rule.id, "no-metrics", {"n": str(missing)})
-
-
-def database_idle(world: World, rule: Rule) -> Iterator[Outcome]:
-    """No connection at any time."""
-    missing = 0
-    for use in world.of("database"):
-        params = world.params(rule, use.key)
-        if not params.enabled or not use.key.resource:
-            continue
-        found = _metric(world, params, use, "connections")
-        if found is None:
-            missing += not world.gone(use)
-            continue
-        if found.high > 0:
-            continue
-        facts = _measured_facts(use, connections=found)
-        yield settled(world, rule, [use], None, facts=facts, target={"kind": "database"})
-    if missing:
-        yield Unjudged(rule.id, "no-metrics", {"n": str(missing)})
-
-
-def too_large(world: World, rule: Rule) -> Iterator[Outcome]:
-    """The cheapest type of the catalog that holds p99 of each metric with the head-room.
-
-    Without memory figures the target keeps the memory that is there, and the confidence is halved.
-    """
-    missing = 0
-    unpriced: set[tuple[str, str]] = set()
-    for use in world.of("instance"):
-        params = world.params(rule, use.key)
-        if not params.enabled or not use.key.resource:
-            continue
-        cpu = _metric(world, params, use, "cpu")
-        types = world.types.get((use.key.region, use.platform), {})
-        own = types.get(use.instance_type)
-        if cpu is None:
-            missing += not world.gone(use)
-            continue
-        if own is None or not own.price or not own.vcpus or not own.memory_mib:
-            unpriced.add((use.key.region, use.instance_type))
-            continue
-        memory = _metric(world, params, use, "memory")
-        network = _metric(world, params, use, "network")
-        need = needed(own, cpu, memory, network, float(params.number("head_room")))
-        best = cheapest(own, types, need)
-        if best is None:
-            continue
-        yield _resized(
-            world, rule, params, use, own, best, {"cpu": cpu, "memory": memory, "network": network}
-        )
-    if missing:
-        yield Unjudged(rule.id, "no-metrics", {"n": str(missing)})
-    yield from _unpriced(rule, "no-list-price", unpriced)
-
-
-def needed(
-    own: TypeFacts, cpu: Measured, memory: Measured | None, network: Measured | None, head_room: float
-) -> tuple[float, float, float]:
-    """(vCPU, MiB, Mbit/s) that p99 asks for with head-room; memory that nobody measured stays as it is.
-
-    >>> own = TypeFacts("m5.4xlarge", 16, 65536, ("x86_64",), False, 0)
-    >>> from datetime import UTC, datetime
-    >>> day = datetime(2026, 3, 1, tzinfo=UTC)
-    >>> needed(own, Measured("cpu", day, day, 9, 10.0, 20.0, 30.0, 1.0), None, None, 0.25)
-    (4.0, 65536.0, 0.0)
-    """
-    vcpus = (own.vcpus or 0) * cpu.p99 / 100 * (1 + head_room)
-    held = float(own.memory_mib or 0)
-    if memory is not None:
-        held = held * memory.p99 / 100 * (1 + head_room)
-    return vcpus, held, 0.0 if network is None else network.p99 * (1 + head_room)
-
-
-def cheapest(
-    own: TypeFacts, types: Mapping[str, TypeFacts], need: tuple[float, float, float]
-) -> TypeFacts | None:
-    """The cheapest type below the own price that holds the need; None where there is none.
-
-    A burstable type replaces only a burstable one; GPUs stay as many; one of another architecture only
-    where none of the own is cheaper, since programs have to be built anew.
-    """
-    fits = [
-        one
-        for one in types.values()
-        if one.price
-        and own.price
-        and one.price < own.price
-        and one.vcpus is not None
-        and one.memory_mib is not None
-        and one.vcpus >= need[0]
-        and one.memory_mib >= need[1]
-        and (one.network_mbps is None or one.network_mbps >= need[2])
-        and one.gpus == own.gpus
-        and (own.burstable or not one.burstable)
-        and (own.later or not one.later)
-    ]
-    same = [one for one in fits if set(one.architectures) & set(own.architectures)]
-    return min(same or fits, key=lambda one: (one.price or ZERO, one.name), default=None)
-
-
-def _resized(
-    world: World,
-    rule: Rule,
-    params: Params,
-    use: Use,
-    own: TypeFacts,
-    best: TypeFacts,
-    found: Mapping[str, Measured | None],
-) -> Outcome:
-    assert own.price is not None  # noqa: S101 - `cheapest` compares them
-    assert best.price is not None  # noqa: S101
-    share = 1 - best.price / own.price
-    free = uncovered(use)
-    other = not set(best.architectures) & set(own.architectures)
-    notes = tuple(
-        name
-        for name, held in (
-            ("no-memory", found["memory"] is None), ("architecture", other), ("later-prices", best.later),
-        )
-        if held
-    )  # fmt: skip
-    confidence = float(params.number("no_memory_factor")) if found["memory"] is None else 1.0
-    facts = {
-        **_measured_facts(use, **found),
-        "target": best.name, "price": amount_text(own.price, 6), "target_price": amount_text(best.price, 6),
-        "share": amount_text(share * 100, 1), "head_room": params.values["head_room"],
-        "confidence": f"{confidence:g}",
-        **({"spot": amount_text(best.spot, 6)} if best.spot is not None else {}),
-    }  # fmt: skip
-    saving = None if free is None else free * share * Decimal(repr(confidence))
-    outcome = settled(
-        world, rule, [use], saving, facts=facts, notes=notes, target={"type": best.name},
-        confidence=confidence,
-    )  # fmt: skip
-    if isinstance(outcome, Candidate) and confidence < 1 and free is not None:
-        return replace(outcome, high=world.monthly(use, free * share))
-    return outcome
-
-
-def _measured_facts(use: Use, **found: Measured | None) -> dict[str, str]:
-    facts = {"type": use.instance_type}
-    for name, one in found.items():
-        if one is not None:
-            facts |= {
-                f"{name}_p95": f"{one.p95:g}", f"{name}_p99": f"{one.p99:g}", f"{name}_high":
-                f"{one.high:g}", "days": f"{one.days:.0f}", "samples": str(one.samples), "source":
-                one.source, }  # fmt: skip
-    return facts
 
 
 def unused_iops(world: World, rule: Rule) -> Iterator[Outcome]:
-    """Provisioned IOPS above p99 of what the volume did, with head-room."""
-    missing = 0
-    for use in world.of("volume-iops"):
-        params = world.params(rule, use.key)
-        if not params.enabled or not use.key.resource:
-            continue
-        found = _metric(world, params, use, "iops")
-        if found is None:
-            missing += not world.gone(use)
-            continue
-        given = use.quantity / world.span_hours(use) * 730
-        need = max(Decimal(repr(found.p99)) * (1 + params.number("head_room")), params.number("least_iops"))
-        if given <= need or use.cost is None:
-            continue
-        facts = {"iops": amount_text(given, 0), "needed": amount_text(need, 0), "p99": f"{found.p99:g}"}
-        yield settled(
-            world, rule, [use], use.cost * (1 - need / given), facts=facts,
-            target={"iops": amount_text(need, 0)},
-        )  # fmt: skip
-    if missing:
-        yield Unjudged(rule.id, "no-metrics", {"n": str(missing)})
+    """Provisioned IOPS of volumes above p99 of what they did, with head-room."""
+    yield from above_use(world, rule, "volume-iops", "iops")
 
 
 def burst(world: World, rule: Rule) -> Iterator[Outcome]:
@@ -320,8 +128,44 @@ def burst(world: World, rule: Rule) -> Iterator[Outcome]:
         params = world.params(rule, use.key)
         if not params.enabled or not use.key.resource or not use.instance_type.startswith("t"):
             continue
-        found = _metric(world, params, use, "credits")
+        found = metric_of(world, params, use, "credits")
         if found is None or found.low > 0 or world.gone(use):
             continue
         cost = world.monthly(use, use.cost or ZERO)
         yield Kept(rule.id, use.key, use.currency, cost, "credits", {"type": use.instance_type})
+
+
+def surplus(world: World, rule: Rule) -> Iterator[Outcome]:
+    """Surplus credits that a type of the same size which does not burst would not need."""
+    unpriced: set[tuple[str, str]] = set()
+    for use in world.of("cpu-credits"):
+        params = world.params(rule, use.key)
+        instance = world.by_key[use.key].get("instance")
+        if not params.enabled or not use.key.resource or use.cost is None or instance is None:
+            continue
+        if world.seen_days(instance) < params.number("days"):
+            continue
+        credits = world.monthly(instance, use.cost)
+        if credits < params.number("least_monthly"):
+            continue
+        types = world.types.get((use.key.region, instance.platform), {})
+        own = types.get(instance.instance_type)
+        if own is None or not own.price or not own.vcpus or not own.memory_mib:
+            unpriced.add((use.key.region, instance.instance_type))
+            continue
+        targets = [one for fit in fitting_same_size(own, types) if (one := priced(world, instance, own, fit))]
+        best = min(targets, key=lambda one: (one.on_demand * (1 - one.kept_share), one.name), default=None)
+        if best is None:
+            continue
+        saving = saving_of(world, instance, best) + credits
+        if saving <= 0:
+            continue
+        facts = {
+            "type": instance.instance_type, "target": best.name, "credits": amount_text(credits, 2),
+            "hours": amount_text(use.quantity, 0),
+        }  # fmt: skip
+        days = saving * world.span_hours(instance) / 730
+        yield settled(
+            world, rule, [instance, use], days, facts=facts, target={"type": best.name}, targets=(best,)
+        )
+    yield from unpriced_types(rule, "no-list-price", unpriced)

@@ -83,8 +83,8 @@ def _without(world: World, rule: Rule, use: Use, facts: dict[str, str]) -> Outco
     kept = world.monthly(use, use.cost or ZERO) * share if share is not None else whole
     left = whole - kept
     if left <= 0:
-        return _replaced(outcome, saving=whole, low=ZERO, high=whole, notes=("snapshot-dearer",))
-    return _replaced(outcome, saving=left, low=left, high=whole)
+        return replaced(outcome, saving=whole, low=ZERO, high=whole, notes=("snapshot-dearer",))
+    return replaced(outcome, saving=left, low=left, high=whole)
 
 
 def _price_name(use: Use) -> str:
@@ -93,7 +93,8 @@ def _price_name(use: Use) -> str:
     return {"piops": "io1", "": "standard"}.get(name, name)
 
 
-def _replaced(found: Candidate, **changes: object) -> Candidate:
+def replaced(found: Candidate, **changes: object) -> Candidate:
+    """The candidate with other amounts; notes are added."""
     notes = (*found.notes, *changes.pop("notes", ()))  # type: ignore[misc]
     return replace(found, notes=notes, **changes)  # type: ignore[arg-type]
 
@@ -220,7 +221,7 @@ def gp2(world: World, rule: Rule) -> Iterator[Outcome]:
         facts = {"gib": amount_text(gib, 1), "iops": amount_text(iops, 0)}
         outcome = settled(world, rule, [use], None, facts=facts, target={"iops": amount_text(iops, 0)})
         if isinstance(outcome, Candidate):
-            yield _replaced(outcome, saving=saving, low=saving - speed, high=high)
+            yield replaced(outcome, saving=saving, low=saving - speed, high=high)
         else:
             yield outcome
 
@@ -254,7 +255,7 @@ def provisioned(world: World, rule: Rule) -> Iterator[Outcome]:
         high = outcome.saving - storage
         saving = high - max(iops - GP3_IOPS, ZERO) * share["iops/io1"] * rate
         if saving > 0:
-            yield _replaced(outcome, saving=saving, low=saving, high=high)
+            yield replaced(outcome, saving=saving, low=saving, high=high)
 
 
 def logs(world: World, rule: Rule) -> Iterator[Outcome]:
@@ -286,7 +287,7 @@ def logs(world: World, rule: Rule) -> Iterator[Outcome]:
             world, rule, [use], None, facts=facts, target={"retention": params.values["retention_days"]}
         )
         if isinstance(outcome, Candidate):
-            yield _replaced(outcome, saving=saving, low=ZERO)
+            yield replaced(outcome, saving=saving, low=ZERO)
         else:
             yield outcome
 

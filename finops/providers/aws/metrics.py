@@ -47,6 +47,18 @@ _VOLUME = (
 _DATABASE = (
     Wanted("cpu", "AWS/RDS", "CPUUtilization", "DBInstanceIdentifier", "Average"),
     Wanted("connections", "AWS/RDS", "DatabaseConnections", "DBInstanceIdentifier", "Maximum"),
+    Wanted("memory_free", "AWS/RDS", "FreeableMemory", "DBInstanceIdentifier", "Minimum", 1 / 2**30),
+    Wanted("iops", "AWS/RDS", "ReadIOPS", "DBInstanceIdentifier", "Average"),
+    Wanted("iops", "AWS/RDS", "WriteIOPS", "DBInstanceIdentifier", "Average"),
+)
+_WAREHOUSE = (Wanted("connections", "AWS/Redshift", "DatabaseConnections", "ClusterIdentifier", "Maximum"),)
+# Consumed units are sent only where there were some: what is provisioned is sent always, and counted 0 times
+# it says when the table was there.
+_TABLE = (
+    Wanted("reads", "AWS/DynamoDB", "ConsumedReadCapacityUnits", "TableName", "Sum", 1 / PERIOD),
+    Wanted("reads", "AWS/DynamoDB", "ProvisionedReadCapacityUnits", "TableName", "Average", 0.0),
+    Wanted("writes", "AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", "Sum", 1 / PERIOD),
+    Wanted("writes", "AWS/DynamoDB", "ProvisionedWriteCapacityUnits", "TableName", "Average", 0.0),
 )
 
 
@@ -58,6 +70,10 @@ def wanted_of(resource: str) -> tuple[str, Sequence[Wanted]]:
         return resource, _VOLUME
     if ":db:" in resource:
         return resource.rpartition(":")[2], _DATABASE
+    if ":redshift:" in resource and ":cluster:" in resource:
+        return resource.rpartition(":")[2], _WAREHOUSE
+    if ":dynamodb:" in resource and ":table/" in resource:
+        return resource.rpartition(":table/")[2], _TABLE
     return resource, ()
 
 

@@ -27,7 +27,9 @@ from finops.frames.spot import Rejection
 from finops.frames.waste import Listed, Measured
 from finops.providers.base import PermanentError
 
-METRICS = ("cpu", "memory", "network", "iops", "connections", "credits")
+METRICS = (
+    "cpu", "memory", "memory_free", "network", "iops", "connections", "credits", "reads", "writes",
+)  # fmt: skip
 MAX_BYTES = 256 * 2**20
 GIB = 2**30
 MOST_NAME = 200

@@ -12,7 +12,7 @@ import pytest
 from apps.waste.services.gather import Beside, gather
 from finops.engine.waste.judge import Judged, judge
 from finops.engine.waste.model import World
-from finops.frames.waste import Listed
+from finops.frames.waste import Listed, meter_of, waste_rules
 from tests.support.waste_bill import END, Thing, bill_of
 
 DEV = {"user:env": "dev"}
@@ -58,25 +58,25 @@ def _traffic(name: str, usage_type: str, quantity: str, **more: object) -> Thing
 
 
 def _wastes(found: Planted) -> None:
-    for n in range(25):
+    for n in range(10):
         volume = f"vol-free{n}"
         found.add("volume-unattached", _volume(volume), listed=Listed(volume, "volume", attached_to=""))
-    for n in range(15):
+    for n in range(10):
         found.add("volume-unattached", _volume(f"vol-lone{n}", region=EMPTY))
     for n in range(20):
         name = {"user:Name": f"old-box-{n}"}
         stopped = _instance(f"i-stopped{n}", pattern="first:3", tags=name)
         found.add("volume-of-stopped-instance", _volume(f"vol-stopped{n}", tags=name), stopped)
-    for n in range(15):
+    for n in range(10):
         found.add(
             "gateway-idle",
             Thing(f"arn:aws:ec2:us-east-1:1:natgateway/nat-idle{n}", "NatGateway-Hours", cost="0.045"),
         )
-    for n in range(20):
+    for n in range(15):
         balancer = f"arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/app/idle{n}/1"
         few = _traffic(balancer, "LCUUsage", "0.001", product="AWSELB")
         found.add("balancer-idle", Thing(balancer, "LoadBalancerUsage", cost="0.0225", product="AWSELB"), few)
-    for n in range(15):
+    for n in range(10):
         found.add("private-endpoint-idle", Thing(f"vpce-idle{n}", "VpcEndpoint-Hours", product="AmazonVPC"))
     for n in range(15):
         address = f"arn:aws:ec2:us-east-1:1:elastic-ip/eipalloc-idle{n}"
@@ -93,9 +93,9 @@ def _other_wastes(found: Planted) -> None:
         notebook = f"arn:aws:sagemaker:us-east-1:1:notebook-instance/left-on{n}"
         usage = "USE1-Notebk:ml.t3.medium"
         found.add("development-endpoint-always-on", Thing(notebook, usage, "1", "0.05", "AmazonSageMaker"))
-    for n in range(20):
+    for n in range(15):
         found.add("nights-and-weekends", _instance(f"i-dev{n}", tags=DEV))
-    for n in range(20):
+    for n in range(15):
         volume = f"vol-gp2-{n}"
         thing = Thing(volume, "EBS:VolumeUsage.gp2", quantity="0.1370", cost="0.0137")
         found.add("volume-gp2", thing, listed=Listed(volume, "volume", attached_to="i-prod0"))
@@ -113,6 +113,66 @@ def _other_wastes(found: Planted) -> None:
         found.add("logs-without-retention", stored)
 
 
+def _database(name: str, iops: str, **more: object) -> list[Thing]:
+    """100 GiB of io1 with so many IOPS, in hours: the month has 730 of them."""
+    given = {"product": "AmazonRDS", **more}
+    running = Thing(name, "InstanceUsage:db.r5.large", "1", "0.24", **given)  # type: ignore[arg-type]
+    quantity = str(Decimal(iops) / 730)[:12]
+    return [
+        Thing(name, "RDS:PIOPS-Storage", "0.1370", "0.0171", "AmazonRDS"),
+        Thing(name, "RDS:PIOPS", quantity, str(Decimal(quantity) / 10)[:10], "AmazonRDS"),
+        running,
+    ]
+
+
+def _wastes_of_five(found: Planted) -> None:
+    """Five of each other rule that needs nothing but a bill."""
+    for n in range(5):
+        found.add("database-provisioned", *_database(f"arn:aws:rds:us-east-1:1:db:io{n}", "2000"))
+        stopped = f"arn:aws:rds:us-east-1:1:db:stopped{n}"
+        found.add("database-stopped", Thing(stopped, "RDS:GP2-Storage", "0.1370", "0.0157", "AmazonRDS"))
+        volume = Thing(f"vol-io{n}", "EBS:VolumeUsage.piops", "0.1370", "0.0171")
+        iops = Thing(f"vol-io{n}", "EBS:VolumeP-IOPS.piops", "5.4795", "0.3562")
+        found.add("volume-provisioned", volume, iops)
+        found.add("transit-idle", Thing(f"tgw-idle{n}", "TransitGateway-Hours", "1", "0.05", "AmazonVPC"))
+        endpoint = f"arn:aws:sagemaker:us-east-1:1:endpoint/idle{n}"
+        found.add("model-endpoint-idle", Thing(endpoint, "Host:ml.m5.large", "1", "0.115", "AmazonSageMaker"))
+        found.add("capacity-unused", Thing(f"cr-unused{n}", "UnusedBox:m5.large", "1", "0.096"))
+        found.add("fast-restore", Thing(f"snap-fast{n}", "EBS:FastSnapshotRestore", "1", "0.75"))
+        found.add("transfer-between-zones", Thing(f"i-far{n}", "DataTransfer-Regional-Bytes", "10", "0.1"))
+        paid = Thing(f"i-was-free{n}", "BoxUsage:t2.micro", "1", "0.0116")
+        found.add("free-tier-leftover", paid, _free(f"i-was-free{n}", "BoxUsage:t2.micro", "before:10"))
+
+
+def _free(name: str, usage_type: str, pattern: str) -> Thing:
+    told = "$0.00 per hour under monthly free tier"
+    return Thing(name, usage_type, "1", "0", pattern=pattern, description=told)
+
+
+def _alikes_of_five(found: Planted) -> None:
+    """Beyond gp3, running under a reservation, busy, too few days, too little money, still free."""
+    reserved = {"line_type": "DiscountedUsage", "commitment": "arn:aws:rds:us-east-1:1:ri:1"}
+    for n in range(5):
+        found.add("", *_database(f"arn:aws:rds:us-east-1:1:db:fast{n}", "20000"))
+        covered = f"arn:aws:rds:us-east-1:1:db:covered{n}"
+        storage = Thing(covered, "RDS:GP2-Storage", "0.1370", "0.0157", "AmazonRDS")
+        found.add(
+            "", storage, Thing(covered, "InstanceUsage:db.r5.large", "1", "0.1", "AmazonRDS", **reserved)
+        )
+        volume = Thing(f"vol-fast{n}", "EBS:VolumeUsage.io2", "0.1370", "0.0171")
+        found.add("", volume, Thing(f"vol-fast{n}", "EBS:VolumeP-IOPS.io2", "27.4", "1.781"))
+        transit = Thing(f"tgw-busy{n}", "TransitGateway-Hours", "1", "0.05", "AmazonVPC")
+        found.add("", transit, _traffic(f"tgw-busy{n}", "TransitGateway-Bytes", "1", product="AmazonVPC"))
+        name = f"arn:aws:sagemaker:us-east-1:1:endpoint/busy{n}"
+        endpoint = Thing(name, "Host:ml.m5.large", "1", "0.115", "AmazonSageMaker")
+        found.add("", endpoint, _traffic(name, "Hst:Data-Bytes-In", "0.01", product="AmazonSageMaker"))
+        found.add("", Thing(f"cr-new{n}", "UnusedBox:m5.large", "1", "0.096", pattern="last:2"))
+        found.add("", Thing(f"snap-brief{n}", "EBS:FastSnapshotRestore", "1", "0.75", pattern="last:10"))
+        found.add("", Thing(f"i-near{n}", "DataTransfer-Regional-Bytes", "1", "0.01"))
+        paid = Thing(f"i-beyond{n}", "BoxUsage:t3.micro", "1", "0.0104")
+        found.add("", paid, _free(f"i-beyond{n}", "BoxUsage:t3.micro", "last:20"))
+
+
 def _alike(found: Planted) -> None:
     for n in range(20):  # a commitment pays for it at night too
         paid = {
@@ -124,12 +184,12 @@ def _alike(found: Planted) -> None:
         name = {"user:Name": f"kept-box-{n}"}
         stopped = _instance(f"i-kept{n}", pattern="first:3", tags=name)
         found.add("", _volume(f"vol-kept{n}", tags={**name, "user:Keep": "legal hold"}), stopped)
-    for n in range(25):
+    for n in range(10):
         gateway = f"arn:aws:ec2:us-east-1:1:natgateway/nat-busy{n}"
         found.add(
             "", Thing(gateway, "NatGateway-Hours", cost="0.045"), _traffic(gateway, "NatGateway-Bytes", "2.5")
         )
-    for n in range(20):
+    for n in range(10):
         balancer = f"arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/busy{n}/1"
         busy = _traffic(balancer, "LCUUsage", "0.4", product="AWSELB")
         found.add("", Thing(balancer, "LoadBalancerUsage", cost="0.0225", product="AWSELB"), busy)
@@ -150,16 +210,16 @@ def _other_alike(found: Planted) -> None:
             "",
             Thing(address, "PublicIPv4:IdleAddress", cost="0.005", product="AmazonVPC", pattern="first:19"),
         )
-    for n in range(20):
+    for n in range(10):
         found.add("", _instance(f"i-daytime{n}", tags=DEV, pattern="work"))
-    for n in range(15):
+    for n in range(5):
         found.add("", _instance(f"i-prod{n}", tags={"user:env": "production"}))
     for n in range(10):
         endpoint = f"arn:aws:glue:us-east-1:1:devEndpoint/daytime{n}"
         found.add("", Thing(endpoint, "USE1-DEVED-DPU-Hour", "5", "2.2", "AWSGlue", pattern="work"))
     for n in range(10):
         volume = f"vol-used{n}"
-        found.add("", _volume(volume), listed=Listed(volume, "volume", attached_to=f"i-prod{n}"))
+        found.add("", _volume(volume), listed=Listed(volume, "volume", attached_to=f"i-prod{n % 5}"))
     for n in range(10):
         snapshot = f"arn:aws:ec2:us-east-1:1:snapshot/snap-new{n}"
         listed = Listed(f"snap-new{n}", "snapshot", created_at=END - timedelta(days=90), image="")
@@ -179,7 +239,8 @@ def _other_alike(found: Planted) -> None:
 def planted() -> Planted:
     """200 of each."""
     found = Planted([], {}, set(), set())
-    for plant in (_wastes, _other_wastes, _alike, _other_alike):
+    plants = (_wastes, _other_wastes, _wastes_of_five, _alike, _other_alike, _alikes_of_five)
+    for plant in plants:
         plant(found)
     return found
 
@@ -199,6 +260,11 @@ def judged(world: World) -> Judged:
 
 def test_there_are_two_hundred_of_each(planted: Planted) -> None:
     assert (len(planted.waste), len(planted.alike)) == (200, 200)
+
+
+def test_every_rule_that_a_bill_is_enough_for_is_planted(planted: Planted) -> None:
+    enough = {rule.id for rule in waste_rules().values() if rule.needs == "bill"}
+    assert {rule for rule, _resource in planted.waste} == enough
 
 
 def test_precision_and_recall_are_one(planted: Planted, judged: Judged) -> None:
@@ -225,5 +291,8 @@ def test_every_finding_costs_what_an_independent_sum_says(planted: Planted, judg
     for one in judged.candidates:
         if one.rule == "logs-without-retention":
             continue
-        hourly = sum((Decimal(thing.cost) for thing in by_name[one.key.resource]), Decimal(0))
+        hourly = Decimal(0)
+        for thing in by_name[one.key.resource]:
+            meter = meter_of(thing.product, thing.usage_type)
+            hourly += Decimal(thing.cost) if meter is not None and meter.kind in one.kinds else 0
         assert one.monthly_cost.quantize(Decimal("1e-12")) == (hourly * 730).quantize(Decimal("1e-12")), one
