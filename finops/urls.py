@@ -19,3 +19,8 @@ urlpatterns = [
     path("", include("apps.reports.urls")),
     path("", include("apps.dashboard.urls")),
 ]
+
+# Below /api/ what fails before or outside of a view is a problem document too.
+handler400 = "apps.api.errors.bad_request"
+handler404 = "apps.api.errors.not_found"
+handler500 = "apps.api.errors.server_error"

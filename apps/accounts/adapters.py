@@ -33,6 +33,10 @@ class AccountAdapter(DefaultAccountAdapter):
         """Nobody signs up; an admin invites."""
         return False
 
+    def get_login_stages(self) -> list[str]:
+        """allauth's, then the code of the second factor."""
+        return [*super().get_login_stages(), "apps.accounts.sign_in.SecondFactorStage"]
+
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Mail, as far as there is a mail server: what the person did holds without, and a failure must not
         show which addresses have an account.

@@ -55,3 +55,14 @@ class NewPasswordForm(theirs.ResetPasswordKeyForm):
         super().__init__(*args, **kwargs)
         _label(self, password1=_("New password"), password2=_("New password again"))
         self.fields["password1"].help_text = _("At least 12 characters.")
+
+
+class CodeForm(forms.Form):
+    """A code of the second factor."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=40,
+        help_text=_("Six digits from the app, or one of your recovery codes."),
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autofocus": True}),
+    )

@@ -75,6 +75,7 @@ class Organisation(models.Model):
     name = models.CharField(_("name"), max_length=100)
     slug = models.SlugField(max_length=50, unique=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    second_factor_required = models.BooleanField(_("second factor for everybody"), default=False)
 
     class Meta:
         ordering = ["name"]
@@ -86,6 +87,33 @@ class Organisation(models.Model):
     def default(cls) -> Organisation:
         """The organisation of a new installation, made on first use; safe when two processes ask at once."""
         return cls.objects.get_or_create(slug=DEFAULT_ORGANISATION, defaults={"name": "Default"})[0]
+
+
+class SecondFactor(models.Model):
+    """The secret of a person's authenticator app, encrypted (apps/accounts/sealing.py)."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="second_factor")
+    secret = models.CharField(max_length=300, editable=False)
+    # The newest step of the clock (30 s) whose code has passed: no code passes twice.
+    last_step = models.BigIntegerField(editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return f"{self.user_id}"
+
+
+class RecoveryCode(models.Model):
+    """A code that stands in for the app once; only its SHA-256 is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
+    code_hash = models.CharField(max_length=64, editable=False)
+    used_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "code_hash"], name="recovery_code_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.used_at or ''}"
 
 
 class Membership(models.Model):

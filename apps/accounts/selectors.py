@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import Model, QuerySet
 
-from apps.accounts.models import ApiKey, AuditEntry, Membership, Organisation, Team, User
+from apps.accounts.models import ApiKey, AuditEntry, Membership, Organisation, SecondFactor, Team, User
 from apps.accounts.roles import Role
 
 TOKEN = re.compile(r"opk_([a-z2-7]{10})_([0-9a-f]{64})")
@@ -35,10 +35,15 @@ def member_list(organisation: Organisation) -> QuerySet[Membership]:
     """The organisation's members, by address."""
     return (
         Membership.objects.filter(organisation=organisation)
-        .select_related("user")
+        .select_related("user", "user__second_factor")
         .prefetch_related("teams")
         .order_by("user__email")
     )
+
+
+def has_second_factor(user: User) -> bool:
+    """Whether sign-in asks this person for a code too."""
+    return SecondFactor.objects.filter(user=user).exists()
 
 
 def admin_emails(organisation: Organisation, limit: int = 3) -> list[str]:

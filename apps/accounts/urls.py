@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path, re_path
 from django.urls.resolvers import URLPattern, URLResolver
 
-from apps.accounts.views import ForgotPassword
+from apps.accounts.views import ForgotPassword, second_factor
 
 CLOSED = (
     r"^email/$",
@@ -30,6 +30,7 @@ def closed(request: HttpRequest, *args: str) -> HttpResponse:
 
 urlpatterns: list[URLPattern | URLResolver] = [
     *(re_path(address, closed) for address in CLOSED),
+    path("second-factor/", second_factor, name="account_second_factor"),
     path("password/reset/", ForgotPassword.as_view(), name="account_reset_password"),
     *allauth_urls,
 ]

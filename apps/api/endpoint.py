@@ -107,8 +107,16 @@ class EndpointPermission(BasePermission):
             return True
         if not request.user or not request.user.is_authenticated:
             return False
-        check(getattr(request._request, "membership", None), endpoint.action)
+        _check_person(request, endpoint.action)
         return True
+
+
+def _check_person(request: Request, action: Action) -> None:
+    """Raise what keeps a signed-in person from it: their role, or a second factor that is asked for."""
+    if getattr(request._request, "second_factor_missing", False):
+        told = _("Your organisation asks for a second factor: set it up under Settings first.")
+        raise Refused(told, code="second_factor_needed", status=403)
+    check(getattr(request._request, "membership", None), action)
 
 
 class ApiView(APIView):
@@ -201,7 +209,7 @@ class ApiView(APIView):
         person = request._request.user
         endpoint = self.endpoints.get(str(request.method))
         if endpoint is not None and person.is_authenticated and not get_authorization_header(request):
-            check(getattr(request._request, "membership", None), endpoint.action)
+            _check_person(request, endpoint.action)
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The validated body, {} for a method that takes none."""
@@ -267,9 +275,10 @@ def page_of(row: AnySerializer) -> type[serializers.Serializer[Any]]:
         f"{row.__name__.removesuffix('Answer')}Page",
         (serializers.Serializer,),
         {
+            "__module__": row.__module__,
             "count": serializers.IntegerField(help_text="Rows in all."),
-            "page": serializers.IntegerField(),
-            "page_size": serializers.IntegerField(),
+            "page": serializers.IntegerField(help_text="Page number, from 1."),
+            "page_size": serializers.IntegerField(help_text="Rows a page."),
             "next": serializers.URLField(allow_null=True, help_text="Address of the next page."),
             "results": row(many=True),
         },

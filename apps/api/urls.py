@@ -41,6 +41,7 @@ from apps.api.views import (
     reports,
     saved,
     schedules,
+    second_factor,
     spend,
     storage,
     storage_files,
@@ -59,6 +60,12 @@ accounts_urls = [
     path("keys/<id:key_id>/revoke", accounts.RevokeKey.as_view(), name="key-revoke"),
     path("members", members.Members.as_view(), name="members"),
     path("members/<id:member_id>", members.OneMember.as_view(), name="member"),
+    path(
+        "members/<id:member_id>/second-factor/reset",
+        second_factor.MemberSecondFactor.as_view(),
+        name="member-second-factor-reset",
+    ),
+    path("second-factor", second_factor.OrganisationSecondFactor.as_view(), name="second-factor"),
     path("members/<id:member_id>/link", members.MemberLink.as_view(), name="member-link"),
     path("audit", accounts.Audit.as_view(), name="audit"),
     path("audit/chain", accounts.AuditChain.as_view(), name="audit-chain"),
@@ -353,7 +360,6 @@ urlpatterns: list[URLPattern] = [
     *waste_urls,
     *reports_urls,
     *pools_urls,
-    *reports_urls,
     *document_urls,
     # Last: every other address below /api/v1/ answers in the API's error shape.
     re_path(r"^[\s\S]*$", csrf_exempt(login_not_required(missing)), name="missing"),

@@ -15,6 +15,7 @@ OFFPEAK_VERSION = "0.1.0"
 OFFPEAK_HOME = Path(env.str("OFFPEAK_HOME", default=str(BASE_DIR / "var"))).resolve()
 
 SECRET_KEY = env.str("SECRET_KEY", default="")
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
 DEBUG = False
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
@@ -169,6 +170,8 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Offpeak",
     "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "POSTPROCESSING_HOOKS": ["apps.api.schema_hook.complete"],
     "DESCRIPTION": "Prices, advice and ingest. Money and prices are decimal strings, times ISO 8601 in UTC.",
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_PUBLIC": True,

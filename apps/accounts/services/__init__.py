@@ -14,6 +14,15 @@ from apps.accounts.services.members import (
     password_link,
     user_preferences_update,
 )
+from apps.accounts.services.second_factor import (
+    member_second_factor_reset,
+    operator_second_factor_reset,
+    recovery_codes_renew,
+    second_factor_enrol,
+    second_factor_passes,
+    second_factor_remove,
+    second_factor_require,
+)
 from apps.accounts.services.teams import team_create, team_member_add, team_member_remove
 
 __all__ = [
@@ -27,9 +36,16 @@ __all__ = [
     "member_link",
     "member_remove",
     "member_role_change",
+    "member_second_factor_reset",
     "operator_link",
+    "operator_second_factor_reset",
     "organisation_choose",
     "password_link",
+    "recovery_codes_renew",
+    "second_factor_enrol",
+    "second_factor_passes",
+    "second_factor_remove",
+    "second_factor_require",
     "team_create",
     "team_member_add",
     "team_member_remove",

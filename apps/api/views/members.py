@@ -29,6 +29,7 @@ class MemberAnswer(serializers.Serializer[Any]):
     password_set = serializers.SerializerMethodField(
         help_text="False: the link was not used yet, or the person comes by SSO."
     )
+    second_factor = serializers.SerializerMethodField(help_text="True: sign-in asks for a code too.")
     teams = serializers.SerializerMethodField(help_text="Slugs.")
     created_at = UtcDateTimeField(help_text="When the membership began.")
 
@@ -36,6 +37,11 @@ class MemberAnswer(serializers.Serializer[Any]):
     def get_password_set(self, member: Membership) -> bool:
         """Whether the person can sign in with a password."""
         return member.user.has_usable_password()
+
+    @extend_schema_field(serializers.BooleanField())
+    def get_second_factor(self, member: Membership) -> bool:
+        """Whether the person has set one up."""
+        return getattr(member.user, "second_factor", None) is not None
 
     @extend_schema_field(serializers.ListField(child=serializers.SlugField()))
     def get_teams(self, member: Membership) -> list[str]:

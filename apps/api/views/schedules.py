@@ -186,7 +186,7 @@ class TrySchedule(_View):
         })  # fmt: skip
 
 
-def _changing(word: str, change: Callable[..., Any]) -> type[_View]:
+def _changing(name: str, word: str, change: Callable[..., Any]) -> type[_View]:
     class Change(_View):
         """Change its state."""
 
@@ -201,9 +201,12 @@ def _changing(word: str, change: Callable[..., Any]) -> type[_View]:
             """The schedule."""
             return self.change(schedule_id, change, actor=self.actor)
 
+    Change.__name__ = name  # operations are named after their view
     return Change
 
 
-PauseSchedule = _changing("Pause a stop schedule", schedules.schedule_pause)
-ResumeSchedule = _changing("Resume it: what was due meanwhile is not caught up", schedules.schedule_resume)
-CancelSchedule = _changing("End a stop schedule for good", schedules.schedule_cancel)
+PauseSchedule = _changing("PauseSchedule", "Pause a stop schedule", schedules.schedule_pause)
+ResumeSchedule = _changing(
+    "ResumeSchedule", "Resume it: what was due meanwhile is not caught up", schedules.schedule_resume
+)
+CancelSchedule = _changing("CancelSchedule", "End a stop schedule for good", schedules.schedule_cancel)

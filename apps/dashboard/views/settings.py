@@ -82,6 +82,7 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
         ]
         context["key_form"] = KeyForm(scopes=SCOPES)
     if organisation is not None and context["may_members"]:
+        context["second_factor_required"] = organisation.second_factor_required
         context["members"] = list(member_list(organisation))
         context["roles"] = Role.choices
         admins = [m.pk for m in context["members"] if m.role == Role.ADMIN and m.user.is_active]

@@ -150,6 +150,62 @@ def test_every_failure_has_the_shape(
     response = client.generic(method, path, body or "", "application/json")
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
     assert sorted(response.json()["error"]) == ["code", "fields", "message", "request_id"]
+    assert response["Content-Type"] == "application/problem+json"
+    problem = response.json()
+    assert sorted(problem) == [
+        *("detail", "error", "errors", "instance", "request_id", "status", "title", "type")
+    ]
+    assert (problem["type"], problem["status"]) == (f"urn:offpeak:problem:{code}", status)
+    assert (problem["instance"], problem["detail"]) == (path.partition("?")[0], problem["error"]["message"])
+    assert problem["title"]
+
+
+@pytest.mark.django_db
+def test_a_problem_points_into_the_body_and_not_into_an_address(sign_in: Make) -> None:
+    client = sign_in("admin")
+    body = {"name": "", "scopes": ["read:prices", "root"], "a/b~c": 1}
+    problem = client.post("/api/v1/keys", body, "application/json").json()
+    assert [(one["field"], one["pointer"], one["code"]) for one in problem["errors"]] == [
+        ("a/b~c", "#/a~1b~0c", "unknown"),
+        ("name", "#/name", "blank"),
+        ("scopes[1]", "#/scopes/1", "invalid_choice"),
+    ]
+    problem = client.get("/api/v1/keys?page=0").json()
+    assert [(one["field"], one["pointer"]) for one in problem["errors"]] == [("page", None)]
+    problem = client.post("/api/v1/keys?x=1", body, "application/json").json()
+    assert [(one["field"], one["pointer"]) for one in problem["errors"]] == [("x", None)]
+
+
+@pytest.mark.django_db
+def test_what_fails_before_a_view_is_a_problem_below_api_and_a_page_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = Client(raise_request_exception=False)
+    told = client.get("/api/v1/me", headers={"Host": "evil.example"})
+    assert (told.status_code, told["Content-Type"]) == (400, "application/problem+json")
+    assert told.json()["error"]["code"] == "bad_request"
+    assert client.get("/", headers={"Host": "evil.example"})["Content-Type"].startswith("text/html")
+    told = client.get("/api/v2/me")
+    assert (told.status_code, told["Content-Type"]) == (404, "application/problem+json")
+
+    def broken(*_arguments: object, **_options: object) -> None:
+        raise RuntimeError("connect to postgres://u:CANARY@db failed")
+
+    monkeypatch.setattr("apps.accounts.middleware.membership_of", broken)
+    monkeypatch.setattr("apps.accounts.middleware.translation.activate", broken)
+    monkeypatch.setattr("django.middleware.locale.translation.activate", broken)
+    told = client.get("/api/v1/me")
+    assert (told.status_code, told["Content-Type"]) == (500, "application/problem+json")
+    assert told.json()["error"]["code"] == "internal"
+    assert b"CANARY" not in told.content
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("headers", "status"), [({}, 401), ({"Accept": "text/html"}, 406)])
+def test_no_sign_in_and_no_json_are_problems(sign_in: Make, headers: dict[str, str], status: int) -> None:
+    client = sign_in("viewer") if headers else Client()
+    told = client.get("/api/v1/me", headers=headers)
+    assert (told.status_code, told["Content-Type"]) == (status, "application/problem+json")
 
 
 @pytest.mark.django_db
