@@ -41,6 +41,12 @@ class Box:
     def job(self) -> str:
         return self.tags.get("offpeak:job", "")
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a filter may ask for."""
+        tags = {f"tag:{key}": value for key, value in self.tags.items()}
+        return {**tags, "instance-id": self.id, "client-token": self.token}
+
 
 @dataclass
 class Cloud:
@@ -140,8 +146,8 @@ class _Handler(BaseHTTPRequestHandler):
             code = "RequestLimitExceeded" if fault == "throttle" else "InternalError"
             return self._error(503 if fault == "throttle" else 500, code)
         with ours.lock:
-            box, code = _start(ours, asked)
-        if box is None:
+            boxes, code = _start(ours, asked)
+        if not boxes:
             return self._error(500 if code.startswith("Insufficient") else 400, code)
         if fault == "hang":
             ours.release.wait(ours.hang_seconds)
@@ -152,20 +158,20 @@ class _Handler(BaseHTTPRequestHandler):
             return self._error(500, "InternalError")
         return self._send(
             200, f'<RunInstancesResponse xmlns="{NAMESPACE}"><reservationId>r-1</reservationId>'
-            f"<instancesSet>{_item(box)}</instancesSet></RunInstancesResponse>",
+            f"<instancesSet>{''.join(map(_item, boxes))}</instancesSet></RunInstancesResponse>",
         )  # fmt: skip
 
     def _describe(self, asked: dict[str, str]) -> None:
-        wanted, number = {}, 1
+        wanted: dict[str, str] = {}
+        number = 1
         while f"Filter.{number}.Name" in asked:
-            name = asked[f"Filter.{number}.Name"].removeprefix("tag:")
-            wanted[name] = asked.get(f"Filter.{number}.Value.1", "")
+            wanted[asked[f"Filter.{number}.Name"]] = asked.get(f"Filter.{number}.Value.1", "")
             number += 1
         now, start = datetime.now(UTC), int(asked.get("NextToken") or 0)
         with self.ours.lock:
             shown = [
                 box for box in self.ours.boxes.values()
-                if now - box.launched_at >= self.ours.shows_after and wanted.items() <= box.tags.items()
+                if now - box.launched_at >= self.ours.shows_after and wanted.items() <= box.facts.items()
             ]  # fmt: skip
         page = shown[start : start + self.ours.page]
         more = start + self.ours.page
@@ -180,12 +186,13 @@ class _Handler(BaseHTTPRequestHandler):
         )  # fmt: skip
 
     def _terminate(self, asked: dict[str, str]) -> None:
+        names = [value for key, value in asked.items() if key.startswith("InstanceId.")]
         with self.ours.lock:
-            box = self.ours.boxes.get(asked["InstanceId.1"])
-            if box is None:
+            if not all(name in self.ours.boxes for name in names):
                 return self._error(400, "InvalidInstanceID.NotFound")
-            if box.ended_at is None:
-                box.ended_at, box.reason = datetime.now(UTC), "Client.UserInitiatedShutdown"
+            for box in (self.ours.boxes[name] for name in names):
+                if box.ended_at is None:
+                    box.ended_at, box.reason = datetime.now(UTC), "Client.UserInitiatedShutdown"
         return self._send(
             200, f'<TerminateInstancesResponse xmlns="{NAMESPACE}"><instancesSet><item><instanceId>{box.id}'
             "</instanceId></item></instancesSet></TerminateInstancesResponse>",
@@ -219,25 +226,28 @@ class _Handler(BaseHTTPRequestHandler):
         return
 
 
-def _start(ours: Cloud, asked: dict[str, str]) -> tuple[Box | None, str]:
-    """The machine of a call, or the code with which it is refused."""
+def _start(ours: Cloud, asked: dict[str, str]) -> tuple[list[Box], str]:
+    """The machines of a call, all of them or none, or the code with which it is refused."""
     token = asked["ClientToken"]
-    for box in ours.boxes.values():
-        if box.token == token:
-            return (box, "") if box.asked == _parameters(asked) else (None, "IdempotentParameterMismatch")
+    before = [box for box in ours.boxes.values() if box.token == token]
+    if before:
+        return (before, "") if before[0].asked == _parameters(asked) else ([], "IdempotentParameterMismatch")
     market = asked.get("InstanceMarketOptions.MarketType", "on-demand")
     kind, zone = asked["InstanceType"], asked.get("Placement.AvailabilityZone", "")
     code = ours.refuse(kind, zone, market)
     if code:
-        return None, code
+        return [], code
     tags, number = {}, 1
     while f"TagSpecification.1.Tag.{number}.Key" in asked:
         tags[asked[f"TagSpecification.1.Tag.{number}.Key"]] = asked[f"TagSpecification.1.Tag.{number}.Value"]
         number += 1
-    name = f"i-{len(ours.boxes) + 1:06d}"
     at = datetime.now(UTC).replace(microsecond=0)
-    ours.boxes[name] = Box(name, token, _parameters(asked), tags, kind, zone, market, at)
-    return ours.boxes[name], ""
+    made = []
+    for _ in range(int(asked["MinCount"])):
+        name = f"i-{len(ours.boxes) + 1:06d}"
+        ours.boxes[name] = Box(name, token, _parameters(asked), dict(tags), kind, zone, market, at)
+        made.append(ours.boxes[name])
+    return made, ""
 
 
 def _parameters(asked: dict[str, str]) -> dict[str, str]:

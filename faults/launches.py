@@ -158,7 +158,7 @@ def _plans(script: Script, lead: float, draw: random.Random) -> int:
 
     from apps.accounts.models import ActorKind, Membership, Organisation, User
     from apps.accounts.roles import Role
-    from apps.launches.models import LaunchPlan, LaunchTarget, PlanApproval, PlanState
+    from apps.launches.models import LaunchGrant, LaunchPlan, LaunchTarget, PlanApproval, PlanState
     from apps.launches.services.turns import plan_turns
     from faults.cloud import ACCOUNT
 
@@ -169,6 +169,7 @@ def _plans(script: Script, lead: float, draw: random.Random) -> int:
         organisation=organisation, name="cloud", executor="aws", account=ACCOUNT,
         settings={"images": {"us-east-1": "ami-1"}},
     )  # fmt: skip
+    LaunchGrant.objects.create(organisation=organisation, kind="own-credentials", made_by="faults")
     now = timezone.now()
     offer = {"market": "spot", "region": "us-east-1", "zone": "use1-az1", "zone_name": "us-east-1a",
              "type": "m5.large", "price": "0.04", "currency": "USD", "cost": "0.32"}  # fmt: skip

@@ -64,3 +64,9 @@ class ReasonForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         plain_limits(self)
+
+
+class HighForm(forms.Form):
+    """The amount that was read and is approved."""
+
+    high = forms.DecimalField(min_value=0, max_digits=24, decimal_places=10)

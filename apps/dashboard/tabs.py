@@ -26,6 +26,7 @@ SPEND_TABS: tuple[Tab, ...] = (
 WASTE_TABS: tuple[Tab, ...] = (
     Tab("waste", _("Findings")),
     Tab("waste-clusters", _("Kubernetes")),
+    Tab("waste-metrics", _("Metrics")),
     Tab("waste-rules", _("Rules")),
 )
 
@@ -58,6 +59,7 @@ CHECKS_TABS: tuple[Tab, ...] = (
 LAUNCHES_TABS: tuple[Tab, ...] = (
     Tab("launches", _("Launches")),
     Tab("launch-plans", _("Plans")),
+    Tab("launch-limits", _("Limits")),
     Tab("pools", _("Pools and devices")),
     Tab("schedules", _("Schedules")),
 )

@@ -13,11 +13,11 @@ from typing import Any
 import structlog
 from celery import shared_task
 from django.db import close_old_connections
-from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from apps.catalog.models import PoolUse
 from apps.launches.models import Work, WorkState
+from apps.launches.services.clock import database_now
 from apps.launches.services.schedules import schedules_settle, turn_run
 from apps.launches.services.work import (
     LEASE,
@@ -52,7 +52,7 @@ def launches_own_run(work_id: int) -> None:
     waiting = Work.objects.select_related("pool").filter(pk=work_id).first()
     if waiting is None:
         return
-    now = timezone.now()
+    now = database_now()
     work = work_claim(pool=waiting.pool, worker=socket.gethostname(), now=now, only=work_id)
     if work is not None:
         run_here(work)
@@ -92,7 +92,7 @@ def _renew(
 ) -> None:
     while not over.wait(RENEW_SECONDS):
         try:
-            work_renew(work_id=work.pk, lease=work.lease, now=timezone.now())
+            work_renew(work_id=work.pk, lease=work.lease, now=database_now())
         except LeaseLostError:
             lost.set()
             _end(process, over)
@@ -118,7 +118,7 @@ def _finish(work: Work, result: dict[str, Any], *, succeeded: bool) -> None:
     for turn in range(5):
         try:
             work_finish(
-                work_id=work.pk, lease=work.lease, succeeded=succeeded, result=result, now=timezone.now()
+                work_id=work.pk, lease=work.lease, succeeded=succeeded, result=result, now=database_now()
             )
         except LeaseLostError as error:
             log.info("own_work_result_late", work=work.pk, state=error.state)
@@ -135,7 +135,7 @@ def _finish(work: Work, result: dict[str, Any], *, succeeded: bool) -> None:
 @shared_task(name="launches.work_take_back")
 def launches_work_take_back() -> None:
     """Queue again what silent machines had, and tell own servers what waits."""
-    taken = work_take_back(now=timezone.now())
+    taken = work_take_back(now=database_now())
     waiting = Work.objects.filter(state=WorkState.QUEUED, pool__kind=PoolUse.OWN).select_related("pool")
     for work in waiting.order_by("-priority", "pk")[:500]:
         tell_own_servers(work)
@@ -146,9 +146,9 @@ def launches_work_take_back() -> None:
 @shared_task(name="launches.schedules")
 def launches_schedules() -> None:
     """Carry out stop schedules: rows for due times first, then one switch each."""
-    for turn_id in schedules_settle(now=timezone.now()):
+    for turn_id in schedules_settle(now=database_now()):
         try:
-            state = turn_run(turn_id=turn_id, now=timezone.now())
+            state = turn_run(turn_id=turn_id, now=database_now())
         except Exception:  # one organisation's odd machine must not keep the others' machines on
             log.exception("schedule_turn_broken", turn=turn_id)
             continue

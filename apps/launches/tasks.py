@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import structlog
 from celery import shared_task
-from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from apps.launches.services.clock import due_launches, launches_tick
+from apps.launches.services.clock import database_now, due_launches, launches_tick
 from apps.launches.services.costs import costs_fill
 from apps.launches.services.interruptions import notices_take
 from apps.launches.services.reconciling import reconcile_all
@@ -21,7 +20,7 @@ HAND_OUT_SECONDS = 60
 @shared_task(name="launches.launch_run")
 def launches_launch_run(launch_id: int) -> None:
     """Carry out one due launch; a second hand-out finds it taken and does nothing."""
-    state = launch_run(launch_id=launch_id, now=timezone.now())
+    state = launch_run(launch_id=launch_id, now=database_now())
     if state:
         log.info("launch_ran", launch=launch_id, state=state)
 
@@ -40,7 +39,7 @@ def launches_hand_out(*launch_ids: int) -> int:
 @shared_task(name="launches.tick")
 def launches_turn() -> None:
     """Rows for due times, late ones missed, due ones to the workers."""
-    done = launches_tick(now=timezone.now())
+    done = launches_tick(now=database_now())
     done["handed_out"] = launches_hand_out(*due_launches())
     if any(done.values()):
         log.info("launches_ticked", **done)
@@ -49,7 +48,7 @@ def launches_turn() -> None:
 @shared_task(name="launches.reconcile")
 def launches_reconcile() -> None:
     """Settle open calls, see ends and notices, end what nobody asks for; then hand out what waits."""
-    now = timezone.now()
+    now = database_now()
     notices = notices_take(now=now)
     done = reconcile_all(now=now)
     launches_hand_out(*due_launches())
@@ -60,6 +59,6 @@ def launches_reconcile() -> None:
 @shared_task(name="launches.costs")
 def launches_costs() -> None:
     """What machines that have ended cost, once prices of their hours are known."""
-    priced = costs_fill(now=timezone.now())
+    priced = costs_fill(now=database_now())
     if priced:
         log.info("attempts_priced", attempts=priced)

@@ -48,8 +48,12 @@ WHY = {
         "%(currency)s an hour."
     ),
     "above_plan": gettext_noop(
-        "Every offer left alone costs more than was approved: the cheapest %(cost)s %(currency)s, approved "
-        "are %(high)s."
+        "It would need up to %(cost)s %(currency)s in all, %(spent)s of it spent already; approved are "
+        "%(high)s. Approve the higher amount, or cancel it."
+    ),
+    "price_old": gettext_noop(
+        "No price of its offers is newer than %(hours)s hours: what this turn costs is not known. "
+        "Load prices."
     ),
     "region": gettext_noop("No offer left is in an allowed region: %(regions)s."),
     "quota": gettext_noop("%(running)s machines run on %(target)s, %(most)s is the limit."),
@@ -97,6 +101,11 @@ EVENTS = {
     "cancelled": gettext_noop("Cancelled by %(by)s: %(reason)s"),
     "waits": gettext_noop("It waits: %(why)s"),
     "expired": gettext_noop("Nobody approved it in time."),
+    "tried": gettext_noop("Tried without launching: %(verdict)s %(code)s"),
+    "raised": gettext_noop("%(by)s approved up to %(high)s %(currency)s as %(role)s."),
+    "tags_gone": gettext_noop(
+        "Machine %(machine)s has lost its tags: it is known by its id and still counted as ours."
+    ),
     "priced": gettext_noop("Attempt %(attempt)s cost %(paid)s %(currency)s by the prices of its hours."),
 }
 
@@ -109,6 +118,17 @@ ENDINGS = {
     "cancelled": gettext_lazy("the launch was cancelled"),
     "moved": gettext_lazy("the work moved on demand"),
     "unknown": gettext_lazy("the provider does not say why"),
+}
+
+TRIALS = {
+    "allowed": gettext_lazy(
+        "The place would take the call. Whether it has a machine then, no place says before."
+    ),
+    "permission": gettext_lazy("The role may not send this call."),
+    "quota": gettext_lazy("A limit of the account forbids this call."),
+    "parameters": gettext_lazy("The call is wrong: the place refuses its parameters."),
+    "other": gettext_lazy("The place refuses this call."),
+    "away": gettext_lazy("The place could not be asked."),
 }
 
 MARKETS = {"spot": gettext_lazy("Spot"), "on-demand": gettext_lazy("on demand")}

@@ -60,6 +60,25 @@ class LaunchCall:
     tags: Mapping[str, str]
 
 
+class Trial(StrEnum):
+    """What a place says to a call that is only tried."""
+
+    ALLOWED = "allowed"  # it would be sent; no place says before whether it has a machine
+    PERMISSION = "permission"
+    QUOTA = "quota"
+    PARAMETERS = "parameters"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The answer to a dry run, with the place's own code and words."""
+
+    verdict: Trial
+    code: str = ""
+    message: str = ""
+
+
 @dataclass(frozen=True)
 class Machine:
     """One machine; `token` is None where the provider does not show it. `ending`, `ended_at`: of one that

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from finops.frames.launches import LaunchCall, Machine
+from finops.frames.launches import LaunchCall, Machine, Tried
 from finops.providers.base import ProviderError
 
 
@@ -33,6 +33,14 @@ class Executor(Protocol):
 
     def find(self, tags: Mapping[str, str], *, now: datetime) -> list[Machine]:
         """Machines with all of these tags, as far as they show already; ended ones while they show."""
+
+    def tried(self, call: LaunchCall, *, now: datetime) -> Tried:
+        """What the place says to this call; nothing is launched."""
+
+    def known(self, machine_id: str, token: str, *, now: datetime) -> list[Machine]:
+        """Machines by what we stored of them: the id, or where that is "" the token of their call; whatever
+        their tags say. What a place cannot look up so is not in it.
+        """
 
     def end(self, machine_id: str, *, now: datetime) -> None:
         """End a machine; one that is ended or gone is no error."""

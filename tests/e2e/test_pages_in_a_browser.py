@@ -28,6 +28,7 @@ PAGES = {
     "launches": "/launches/", "launch-plans": "/launches/plans/", "launch-new": "/launches/plans/new/",
     "checks": "/checks/", "check-policies": "/checks/policies/",
     "pools": "/launches/pools/?hours=8&units=1", "schedules": "/launches/schedules/",
+    "launch limits": "/launches/limits/",
     "reports": "/reports/", "alerts": "/reports/alerts/", "waste": "/waste/", "waste-rules": "/waste/rules/",
     "waste-rule": "/waste/rules/nights-and-weekends/",
 }  # fmt: skip

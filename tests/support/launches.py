@@ -8,7 +8,16 @@ from typing import Any
 
 from apps.accounts.models import ActorKind, Membership, Organisation, User
 from apps.accounts.roles import Role
-from apps.launches.models import Launch, LaunchPlan, LaunchState, LaunchTarget, PlanApproval, PlanState
+from apps.launches.models import (
+    Launch,
+    LaunchGrant,
+    LaunchPlan,
+    LaunchState,
+    LaunchTarget,
+    PlanApproval,
+    PlanState,
+)
+from apps.launches.services.grants import grant_needed
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 OFFER = {
@@ -31,7 +40,13 @@ def target(organisation: Organisation | None = None, **changes: Any) -> LaunchTa
         "organisation": organisation or Organisation.default(), "name": "cloud", "executor": "aws",
         "account": "111122223333", "settings": {"images": {"us-east-1": "ami-1"}}, **changes,
     }  # fmt: skip
-    return LaunchTarget.objects.create(**values)
+    made = LaunchTarget.objects.create(**values)
+    needed = grant_needed(made)
+    if needed is not None and needed != ("cluster", ""):
+        LaunchGrant.objects.get_or_create(
+            organisation=made.organisation, kind=needed[0], name=needed[1], defaults={"made_by": "test"}
+        )
+    return made
 
 
 def plan(at: LaunchTarget | None = None, **changes: Any) -> LaunchPlan:

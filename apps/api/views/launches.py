@@ -34,6 +34,8 @@ from apps.launches.selectors.launches import (
 from apps.launches.selectors.plans import plan_detail, plan_document, plan_find, plan_list
 from apps.launches.services import approving, planning
 from apps.launches.services.clock import due_launches
+from apps.launches.services.raising import launch_raise
+from apps.launches.services.trials import plan_trial
 from apps.launches.services.wishes import wish_of
 from apps.launches.tasks import launches_hand_out
 from finops.engine.workload import WorkloadError
@@ -71,6 +73,9 @@ class PlanBody(LaunchBody):
         required=False, max_length=100, help_text="Idempotency: the same key again gives the same plan."
     )
     dry_run = serializers.BooleanField(default=False, help_text="Answer the plan and store nothing.")
+    try_call = serializers.BooleanField(
+        default=False, help_text="Ask the place about the first call, without launching; not with dry_run."
+    )
     hours = serializers.FloatField(required=False, help_text="Hours of work.")
     regions = serializers.ListField(
         child=serializers.CharField(max_length=120), required=False, max_length=200
@@ -84,6 +89,12 @@ class ReasonBody(StrictSerializer):
     """Why."""
 
     reason = serializers.CharField(max_length=500, help_text="Others will read it.")
+
+
+class RaiseBody(StrictSerializer):
+    """Up to what."""
+
+    high = DecimalTextField(help_text="`asked_high` as it was read; another amount is refused.")
 
 
 class PlanQuery(PageQuery):
@@ -179,7 +190,9 @@ class Plans(_View):
     def post(self, request: Request) -> Response:
         """The plan as it is kept."""
         given = dict(self.body)
-        dry = given.pop("dry_run")
+        dry, ask = given.pop("dry_run"), given.pop("try_call")
+        if dry and ask:
+            raise serializers.ValidationError({"try_call": [_("Its answer is kept: not with dry_run.")]})
         make = planning.plan_draft if dry else planning.plan_make
         try:
             wish = self._wish(given)
@@ -190,6 +203,8 @@ class Plans(_View):
             if "state" not in error.message_dict:
                 raise
             raise Refused(error.message_dict["state"][0], code="conflict", status=409) from error
+        if ask:
+            plan = plan_trial(plan=plan, actor=self.actor, now=timezone.now())
         if not dry:
             transaction.on_commit(lambda: launches_hand_out(*due_launches()))
         return self.answer(plan_detail(plan))
@@ -250,6 +265,25 @@ class ApprovePlan(_View):
             )
         self.changed(approving.plan_approve, plan=self.plan(plan_id), membership=self.membership)
         transaction.on_commit(lambda: launches_hand_out(*due_launches()))
+        return self.answer(plan_detail(self.plan(plan_id)))
+
+
+class TryPlan(_View):
+    """Ask about one."""
+
+    endpoints = {
+        "POST": Endpoint(
+            summary="Try the first call of a plan without launching; the answer is kept in `dry_run`",
+            action=Action.LAUNCH,
+            scope=Scope.WRITE_LAUNCHES,
+            answer=OpenApiTypes.OBJECT,
+            refusals=(409,),
+        )
+    }
+
+    def post(self, request: Request, plan_id: int) -> Response:
+        """The plan."""
+        self.changed(plan_trial, plan=self.plan(plan_id), actor=self.actor)
         return self.answer(plan_detail(self.plan(plan_id)))
 
 
@@ -336,6 +370,31 @@ class CancelLaunch(_View):
     def post(self, request: Request, launch_id: int) -> Response:
         """The launch."""
         self.changed(approving.launch_cancel, launch=self.launch(launch_id), actor=self.actor, **self.body)
+        return self.answer(launch_detail(self.launch(launch_id), timezone.now()))
+
+
+class RaiseLaunch(_View):
+    """Let it cost more."""
+
+    endpoints = {
+        "POST": Endpoint(
+            summary="Approve the higher amount that a launch asks for (`asked_high`)",
+            action=Action.APPROVE_SPEND,
+            scope=None,
+            body=RaiseBody,
+            answer=OpenApiTypes.OBJECT,
+            refusals=(409,),
+        )
+    }
+
+    def post(self, request: Request, launch_id: int) -> Response:
+        """The launch."""
+        if self.membership is None:
+            raise Refused(
+                _("This needs a person who is signed in, not a key."), code="needs_person", status=403
+            )
+        self.changed(launch_raise, launch=self.launch(launch_id), membership=self.membership, **self.body)
+        transaction.on_commit(lambda: launches_hand_out(*due_launches()))
         return self.answer(launch_detail(self.launch(launch_id), timezone.now()))
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from apps.dashboard import format as fmt
 from apps.launches.models import Attempt, AttemptState, Launch, LaunchPlan, LaunchState, PlanState
 from apps.launches.selectors.launches import queue_reason
-from apps.launches.wording import ENDINGS, MARKETS
+from apps.launches.wording import ENDINGS, MARKETS, TRIALS
 
 State = LaunchState
 VERDICTS = {
@@ -56,8 +56,8 @@ def queue_heading(running: int, waiting: int, people: int) -> str:
 def launch_row(row: Launch, now: datetime) -> dict[str, Any]:
     """A line of the queue."""
     plan = row.plan
-    share = None if plan.cost is None else plan.cost / plan.count
-    high = None if plan.cost_high is None else plan.cost_high / plan.count
+    share = None if plan.cost is None else plan.cost / plan.parts
+    high = None if plan.cost_high is None else plan.cost_high / plan.parts
     return {
         "it": row,
         "kind": VERDICTS[State(row.state)],
@@ -73,6 +73,20 @@ def launch_row(row: Launch, now: datetime) -> dict[str, Any]:
 def plan_row(row: LaunchPlan) -> dict[str, Any]:
     """A line of the plans."""
     return {"it": row, "kind": PLAN_VERDICTS[PlanState(row.state)], "word": row.get_state_display()}
+
+
+def trial_words(plan: LaunchPlan) -> dict[str, Any] | None:
+    """What the place said to the plan's first call, as a verdict; None where it was not asked."""
+    if not plan.trial:
+        return None
+    verdict = str(plan.trial.get("verdict"))
+    word, kind = {
+        "allowed": (_("would be taken"), "pass"),
+        "away": (_("not asked"), "unknown"),
+    }.get(verdict, (_("would be refused"), "deny"))
+    code = plan.trial.get("code")
+    return {"kind": kind, "word": word,
+            "text": f"{TRIALS.get(verdict, '')} {code or ''}".strip()}  # fmt: skip
 
 
 def calendar_days(
@@ -116,7 +130,7 @@ def lanes(row: Launch, attempts: Sequence[Attempt], now: datetime) -> dict[str, 
         return round(min(100.0, max(0.0, (moment - start).total_seconds() / length * 100)), 3)
 
     offer = (row.plan.document.get("offers") or [{}])[0]
-    share = None if row.plan.cost is None else row.plan.cost / row.plan.count
+    share = None if row.plan.cost is None else row.plan.cost / row.plan.parts
     return {
         "start": start,
         "end": end,
@@ -168,7 +182,7 @@ def _css(value: float) -> str:
 def against(row: Launch, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
     """Plan beside actual, a line each; None is not known."""
     plan = row.plan
-    share = None if plan.cost is None else plan.cost / plan.count
+    share = None if plan.cost is None else plan.cost / plan.parts
     ran = [one for one in attempts if one.started_at is not None]
     hours = sum(
         (one.ended_at - one.started_at).total_seconds() / 3600

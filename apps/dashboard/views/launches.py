@@ -22,7 +22,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.models import Membership
 from apps.accounts.roles import Action, allowed
-from apps.dashboard.forms_launches import PlanForm, ReasonForm
+from apps.dashboard.forms_launches import HighForm, PlanForm, ReasonForm
 from apps.dashboard.presenters import launches as words
 from apps.dashboard.tabs import LAUNCHES_TABS
 from apps.dashboard.views.spend import organisation_of
@@ -34,7 +34,9 @@ from apps.launches.selectors.plans import plan_find, plan_list, standing_approva
 from apps.launches.services import approving
 from apps.launches.services.clock import due_launches
 from apps.launches.services.planning import plan_draft, plan_make
+from apps.launches.services.raising import launch_raise, raise_standing
 from apps.launches.services.switches import launches_freeze
+from apps.launches.services.trials import plan_trial
 from apps.launches.services.wishes import wish_of
 from apps.launches.tasks import launches_hand_out
 from apps.workloads.selectors import workload_list
@@ -151,6 +153,31 @@ def launch_off(request: HttpRequest, launch_id: int) -> HttpResponse:
 
 @require_POST
 @access(Action.APPROVE_SPEND)
+def launch_more(request: HttpRequest, launch_id: int) -> HttpResponse:
+    """One person's yes to the higher amount that a launch asks for."""
+    row, form = _find_launch(request, launch_id), HighForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    membership = cast(Membership, cast(SignedInRequest, request).membership)  # `access` saw to it
+    given = {"membership": membership, "high": form.cleaned_data["high"]}
+    _tell(request, launch_raise, _("Your approval is kept."), launch=row, **given)
+    transaction.on_commit(lambda: launches_hand_out(*due_launches()))
+    return redirect("dashboard:launch", launch_id)
+
+
+@require_POST
+@access(Action.LAUNCH)
+def plan_try(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """Ask the place whether it would take the plan's first call; nothing is launched."""
+    plan = _find_plan(request, plan_id)
+    _tell(
+        request, plan_trial, _("The place was asked; its answer is below."), plan=plan, actor=_actor(request)
+    )
+    return redirect("dashboard:launch-plan", plan_id)
+
+
+@require_POST
+@access(Action.APPROVE_SPEND)
 def freeze(request: HttpRequest) -> HttpResponse:
     """Turn the freeze switch."""
     form = ReasonForm(request.POST)
@@ -197,7 +224,9 @@ def _launch(request: HttpRequest, row: Launch, status: int = 200, **forms: Any) 
     context = {
         "page": "launches", "row": row, "told": words.launch_row(row, now),
         "heading": words.launch_heading(row), "lanes": words.lanes(row, attempts, now),
-        "attempts": attempts, 
+        "attempts": attempts, "yeses": row.yeses.filter(high=row.asked_high).select_related("user"),
+        "raise_missing": max(0, (standing := raise_standing(row))[1] - standing[0]),
+        "may_approve": _may(request, Action.APPROVE_SPEND) and row.state in WAITING,
         "events": [{**event_document(one), "when": one.at} for one in row.events.all()],
         "against": words.against(row, attempts), "over": row.state in OVER, "cancel_form": ReasonForm(),
         "may_launch": _may(request, Action.LAUNCH), **forms,
@@ -218,7 +247,7 @@ def _plan(request: HttpRequest, plan: LaunchPlan, status: int = 200, **forms: An
         "may_approve": _may(request, Action.APPROVE_SPEND), "may_launch": _may(request, Action.LAUNCH),
         "can_approve": plan.state == PlanState.REQUESTED,
         "can_cancel": plan.state in {PlanState.DRAFT, PlanState.REQUESTED, PlanState.APPROVED},
-        "chance": _percent(plan.document.get("chance_on_spot")),
+        "trial": words.trial_words(plan), "chance": _percent(plan.document.get("chance_on_spot")),
         "offers": words.offers_of_plan(plan), "exports": plan_exports(plan),
         "launches": plan.launches.order_by("-due_at", "part")[:A_PAGE], "cancel_form": ReasonForm(), **forms,
     }  # fmt: skip

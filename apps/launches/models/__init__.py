@@ -1,7 +1,16 @@
 """Plans, launches, attempts, guards and what happened to them."""
 
+from apps.launches.models.bursts import LaunchBurst
 from apps.launches.models.events import LaunchEvent, Stray
-from apps.launches.models.guards import Executor, LaunchBudget, LaunchGuard, LaunchRule, LaunchTarget
+from apps.launches.models.guards import (
+    Executor,
+    GrantKind,
+    LaunchBudget,
+    LaunchGrant,
+    LaunchGuard,
+    LaunchRule,
+    LaunchTarget,
+)
 from apps.launches.models.launches import (
     HELD,
     OPEN,
@@ -12,6 +21,7 @@ from apps.launches.models.launches import (
     Checkpoint,
     Launch,
     LaunchState,
+    LaunchYes,
     Market,
 )
 from apps.launches.models.plans import MAX_PRIORITY, LaunchPlan, PlanApproval, PlanState, Preemption
@@ -29,14 +39,18 @@ __all__ = [
     "AttemptState",
     "Checkpoint",
     "Executor",
+    "GrantKind",
     "Launch",
     "LaunchBudget",
+    "LaunchBurst",
     "LaunchEvent",
+    "LaunchGrant",
     "LaunchGuard",
     "LaunchPlan",
     "LaunchRule",
     "LaunchState",
     "LaunchTarget",
+    "LaunchYes",
     "Market",
     "PlanApproval",
     "PlanState",

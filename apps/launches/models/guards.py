@@ -158,3 +158,37 @@ class LaunchRule(models.Model):
 
     def __str__(self) -> str:
         return f"up to {self.limit} {self.currency}"
+
+
+class GrantKind(models.TextChoices):
+    """What belongs to the installation, not to an organisation."""
+
+    CLUSTER = "cluster", _("Kubernetes cluster")
+    OWN_CREDENTIALS = "own-credentials", _("The installation's own AWS credentials")
+
+
+class LaunchGrant(models.Model):
+    """The operator lets an organisation use what belongs to the installation: a cluster whose credentials lie
+    on the server, by `name`, or the server's own AWS credentials (a target without a role).
+    """
+
+    organisation = models.ForeignKey(
+        "accounts.Organisation", on_delete=models.PROTECT, related_name="launch_grants"
+    )
+    kind = models.CharField(max_length=20, choices=GrantKind)
+    name = models.CharField(max_length=63, blank=True)
+    made_by = models.CharField(max_length=254)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["kind", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "kind", "name"], name="launch_grant_once"),
+            models.CheckConstraint(
+                condition=Q(kind="cluster") & ~Q(name="") | Q(kind="own-credentials", name=""),
+                name="launch_grant_names_a_cluster",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.organisation_id}: {self.kind} {self.name}".rstrip()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from apps.launches.models.fields import money
 from apps.launches.models.plans import MAX_PRIORITY, LaunchPlan
+from apps.recommendations.models.approval import Approval
 
 
 class LaunchState(models.TextChoices):
@@ -56,8 +58,9 @@ class Launch(models.Model):
 
     It may be taken by a worker when its state waits and the database's clock has passed `next_at`; whoever
     turns its state has it until `lease_until`. A first start after `start_by` is missed. `done_hours` are
-    the hours of work that a marked checkpoint holds. `why` is the reason for waiting or ending, a code of
-    `apps.launches.wording`, with its values in `why_values`.
+    the hours of work that a marked checkpoint holds. `asked_high`: what it would need in the worst case where
+    the approved one is not enough, until people say yes; `approved_high`: what they raised it to. `why` is
+    the reason for waiting or ending, a code of `apps.launches.wording`, with its values in `why_values`.
     """
 
     organisation = models.ForeignKey(
@@ -86,6 +89,8 @@ class Launch(models.Model):
     currency = models.CharField(max_length=3, blank=True)
     lost_hours = models.FloatField(default=0.0)
     lost_cost = money(null=True, blank=True)
+    asked_high = money(null=True, blank=True)
+    approved_high = money(null=True, blank=True)
 
     class Meta:
         ordering = ["due_at", "pk"]
@@ -121,11 +126,29 @@ class Launch(models.Model):
         return f"{self.plan_id} {self.due_at:%Y-%m-%d %H:%M}: {self.state}"
 
 
+class LaunchYes(Approval):
+    """One person's yes to what a launch may cost after all: up to `high`."""
+
+    launch = models.ForeignKey(Launch, on_delete=models.CASCADE, related_name="yeses")
+    high = money()
+
+    class Meta(Approval.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["launch", "user", "high"], name="launch_raised_once_by_person"),
+            models.UniqueConstraint(fields=["launch", "role", "high"], name="launch_raised_once_by_role"),
+            models.CheckConstraint(condition=Q(high__gt=0), name="launch_raised_to_something"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.launch_id}: {self.role} up to {self.high}"
+
+
 class Attempt(models.Model):
     """One call of an executor: parameters, token and tags stored before it is sent.
 
     `price` is a machine's an hour as planned; `paid` what its hours cost by the prices of the lake, null
-    while they are not known. `looks`: how often a call without an answer was looked up and nothing found.
+    while they are not known. A gang's attempt has `count` machines, all of them in `members`, `machine` the
+    first. `looks`: how often a call without an answer was looked up and nothing found.
     """
 
     launch = models.ForeignKey(Launch, on_delete=models.PROTECT, related_name="attempts")
@@ -145,6 +168,8 @@ class Attempt(models.Model):
     looks = models.PositiveSmallIntegerField(default=0)
     looked_at = models.DateTimeField(null=True, blank=True)
     machine = models.CharField(max_length=100, blank=True)
+    count = models.PositiveIntegerField(default=1)
+    members = ArrayField(models.CharField(max_length=100), default=list, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     noticed_at = models.DateTimeField(_("interruption notice"), null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

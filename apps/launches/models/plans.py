@@ -38,10 +38,11 @@ class LaunchPlan(models.Model):
     """A plan, frozen as it was made: `job` is what runs (the fields of a workload and how it starts),
     `document` the advice it rests on with the offers in the order in which they are tried.
 
-    One launch a machine (`count`) and due time. `due_at` is the first one; with `repeat` ("mon-fri"),
-    `clock` ("22:00") and `timezone` there is one on each such day, rows up to `made_until`. Costs are of one
-    turn, of all its machines: `cost_high` is the worst case, the fallback included; null is not known.
-    `start_minutes`: how late a launch may start, else it is missed. `budget`: what one turn may cost.
+    One launch a machine (`count`) and due time; with `gang` one launch of all of them, which start together
+    or not at all. `due_at` is the first one; with `repeat` ("mon-fri"), `clock` ("22:00") and `timezone`
+    there is one on each such day, rows up to `made_until`. Costs are of one turn, of all its machines:
+    `cost_high` is the worst case, the fallback included; null is not known. `start_minutes`: how late a
+    launch may start, else it is missed. `budget`: what one turn may cost. `burst`: the queue that it helps.
     """
 
     organisation = models.ForeignKey(
@@ -61,6 +62,7 @@ class LaunchPlan(models.Model):
     job = models.JSONField()
     document = models.JSONField()
     count = models.PositiveIntegerField(default=1)
+    gang = models.BooleanField(_("all or none"), default=False)
     hours = models.FloatField(_("hours of work"))
     priority = models.PositiveSmallIntegerField(_("priority"), default=0)
     preemption = models.CharField(max_length=20, choices=Preemption, default=Preemption.NEVER)
@@ -80,6 +82,9 @@ class LaunchPlan(models.Model):
     currency = models.CharField(_("currency"), max_length=3, blank=True)
     budget = money(null=True, blank=True)
     reason = models.CharField(_("reason"), max_length=500, blank=True)
+    burst = models.ForeignKey(
+        "launches.LaunchBurst", on_delete=models.PROTECT, related_name="plans", null=True, blank=True
+    )
     request_key = models.CharField(max_length=100, blank=True)
     requested_at = models.DateTimeField()
     requested_kind = models.CharField(max_length=6, choices=ActorKind)
@@ -131,6 +136,11 @@ class LaunchPlan(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.state}"
+
+    @property
+    def parts(self) -> int:
+        """Launches of one turn: costs of a turn are shared by so many."""
+        return 1 if self.gang else self.count
 
 
 class PlanApproval(Approval):

@@ -61,7 +61,7 @@ def calendar_of(organisation: Organisation, start: datetime, end: datetime) -> l
 
 def launch_document(launch: Launch, now: datetime) -> dict[str, Any]:
     """A launch in short; the plan's costs are divided by its machines."""
-    plan, count = launch.plan, Decimal(launch.plan.count)
+    plan, count = launch.plan, Decimal(launch.plan.parts)
     return {
         "id": launch.pk,
         "plan": plan.pk,
@@ -88,6 +88,8 @@ def launch_document(launch: Launch, now: datetime) -> dict[str, Any]:
             name: decimal_text(None if value is None else value / count)
             for name, value in (("low", plan.cost_low), ("expected", plan.cost), ("high", plan.cost_high))
         },
+        "asked_high": decimal_text(launch.asked_high),
+        "approved_high": decimal_text(launch.approved_high),
         "paid": decimal_text(launch.paid),
         "currency": launch.currency or plan.currency or None,
         "lost_hours": launch.lost_hours,
@@ -171,9 +173,9 @@ def _against(launch: Launch, attempts: list[Attempt]) -> dict[str, Any]:
         },
         "market": {"planned": offers[0].get("market"), "actual": sorted({one.market for one in ran})},
         "cost": {
-            "planned": decimal_text(None if plan.cost is None else plan.cost / plan.count),
+            "planned": decimal_text(None if plan.cost is None else plan.cost / plan.parts),
             "actual": decimal_text(launch.paid),
-            "difference": decimal_text(launch.paid - plan.cost / plan.count) if known else None,
+            "difference": decimal_text(launch.paid - plan.cost / plan.parts) if known else None,
         },
         "interruptions": sum(one.ending == "interrupted" for one in attempts),
         "refusals": sum(one.state == AttemptState.REFUSED for one in attempts),

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import Organisation
-from apps.launches.models import LaunchBudget, LaunchGuard, LaunchRule, LaunchTarget, Stray
+from apps.launches.models import LaunchBudget, LaunchGrant, LaunchGuard, LaunchRule, LaunchTarget, Stray
 from apps.launches.selectors.money import month_of, standing_of
 from apps.launches.selectors.values import decimal_text, iso, iso_or_none
 
@@ -25,7 +25,16 @@ def limits_document(organisation: Organisation, now: datetime) -> dict[str, Any]
             for one in LaunchRule.objects.filter(organisation=organisation).select_related("team")
         ],
         "strays": [stray_document(one) for one in strays.select_related("target")],
+        "grants": grants_document(organisation),
     }
+
+
+def grants_document(organisation: Organisation) -> list[dict[str, Any]]:
+    """What of the installation's own the organisation's targets may use."""
+    return [
+        {"kind": one.kind, "name": one.name or None, "made_by": one.made_by, "since": iso(one.created_at)}
+        for one in LaunchGrant.objects.filter(organisation=organisation)
+    ]
 
 
 def stray_document(row: Stray) -> dict[str, Any]:

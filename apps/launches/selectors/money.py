@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Sum
 
 from apps.accounts.models import Organisation, Team
 from apps.launches.models import OPEN, OVER, Attempt, Launch, LaunchBudget, PlanState
@@ -57,10 +57,11 @@ def standing_of(
         held = Q(first_started_at__isnull=False) | Q(called)
         rows = rows.exclude(pk=before.pk).filter(earlier | held)
     spent = promised = Decimal(0)
-    for state, paid, high, count, started in rows.values_list(
-        "state", "paid", "plan__cost_high", "plan__count", "first_started_at"
+    for state, paid, high, count, gang, raised, started in rows.values_list(
+        "state", "paid", "plan__cost_high", "plan__count", "plan__gang", "approved_high", "first_started_at"
     ):
-        share = Decimal(0) if high is None else high / count
+        share = Decimal(0) if high is None else high / (1 if gang else count)
+        share = max(share, raised or Decimal(0))
         if state not in OVER:
             promised += max(share, paid or Decimal(0))
         elif started is not None:
@@ -77,4 +78,6 @@ def budgets_of(organisation: Organisation, team: Team | None) -> list[LaunchBudg
 def machines_of(organisation: Organisation, target_id: int | None = None) -> int:
     """Machines that are there or may be: of an organisation, or of one of its targets."""
     rows = Attempt.objects.filter(launch__organisation=organisation, state__in=OPEN)
-    return (rows if target_id is None else rows.filter(launch__plan__target_id=target_id)).count()
+    if target_id is not None:
+        rows = rows.filter(launch__plan__target_id=target_id)
+    return int(rows.aggregate(machines=Sum("count"))["machines"] or 0)

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from apps.launches.models import Attempt, AttemptState, Launch, LaunchState
+from apps.launches.models import Attempt, AttemptState, Launch, LaunchPlan, LaunchState
 from apps.launches.selectors.values import decimal_text, iso
 from apps.launches.services.claims import LostClaimError
 from apps.launches.services.executors import Offer, place_of
@@ -118,6 +118,13 @@ def call_of(attempt: Attempt) -> LaunchCall:
         parameters=_filled(attempt.parameters, {_TOKEN: machine_token(attempt.launch)}),
         tags=attempt.tags,
     )
+
+
+def trial_parameters(plan: LaunchPlan, made: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a call that is only tried: no launch is behind it."""
+    words = {"{{launch_url}}": settings.PUBLIC_URL, "{{attempt}}": "1", "{{done_hours}}": "0.0",
+             "{{checkpoint}}": plan.checkpoint_location, _TOKEN: f"{PREFIX}_0_{'0' * 64}"}  # fmt: skip
+    return dict(_filled(made, words))
 
 
 def _tags(row: Launch, number: int, now: datetime) -> dict[str, str]:

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from apps.launches.models import Executor as Kind
 from apps.launches.models import LaunchPlan, LaunchTarget
+from apps.launches.services.grants import grant_hold
 from finops.providers.aws import launching, launching_call
 from finops.providers.aws.session import Access
 from finops.providers.base import PermanentError
@@ -58,7 +59,8 @@ def executor_of(target: LaunchTarget, region: str, now: datetime) -> Executor:
 
 
 def aws_access(target: LaunchTarget) -> Access:
-    """The right to the target's account."""
+    """The right to the target's account. Raises PermanentError where the operator does not allow it."""
+    grant_hold(target)
     return Access(target.credentials, target.external_id, settings.AWS_ENDPOINT_URL)
 
 
@@ -77,7 +79,7 @@ def _aws_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer) -> dic
         target.settings,
         offer,
         user_data=str(plan.job.get("user_data") or ""),
-        max_price=plan.job.get("max_price") or None,
+        max_price=offer.get("max_price"),
     )
 
 

@@ -15,6 +15,8 @@ from apps.launches.selectors.money import budgets_of, machines_of, standing_of
 from apps.launches.selectors.plans import standing_approvals
 from apps.launches.selectors.values import decimal_text
 from apps.launches.services.executors import Offer
+from apps.launches.services.fresh_prices import FRESH, offers_now
+from apps.launches.services.sums import affordable, ceiling_of, highest_price, promise_of, spent_of
 
 
 class StoppedError(Exception):
@@ -33,6 +35,7 @@ class Stop:
     values: dict[str, Any] = field(default_factory=dict)
 
 
+SCALE = Decimal("1E-10")
 _LOCKS = 0x6C61756E
 # Stops that the end of a launch with a lower priority can lift.
 FULL = frozenset({"quota", "instances"})
@@ -68,12 +71,27 @@ def organisation_lock(organisation_id: int) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCKS, organisation_id % 2**31])
 
 
-def allowed_offers(row: Launch, offers: list[Offer]) -> tuple[list[Offer], Stop | None]:
-    """The offers within what was approved, the regions and the price cap; with none left, why."""
-    offers, stop = _approved_offers(row, offers)
-    if stop is not None:
-        return [], stop
+def allowed_offers(row: Launch, now: datetime) -> tuple[list[Offer], Stop | None]:
+    """The plan's offers at the prices of now, those within what was approved, the regions and the price cap;
+    with none left, why. Each Spot offer says the highest price of its call.
+    """
+    offers, old = offers_now(row, now)
+    if old and not offers:
+        return [], Stop("price_old", {"hours": int(FRESH.total_seconds() // 3600)})
+    fitting, needs = affordable(row, offers, now)
+    if needs is not None:
+        return [], Stop(
+            "above_plan",
+            {"cost": decimal_text(needs), "high": decimal_text(ceiling_of(row)),
+             "spent": decimal_text(spent_of(row, now).quantize(SCALE)), "currency": row.plan.currency},
+        )  # fmt: skip
     guard = LaunchGuard.objects.filter(organisation=row.organisation_id).first()
+    under, stop = _guarded(guard, fitting)
+    return [_capped(row, one, offers, guard, now) for one in under], stop
+
+
+def _guarded(guard: LaunchGuard | None, offers: list[Offer]) -> tuple[list[Offer], Stop | None]:
+    """Offers in the allowed regions and under the price cap."""
     if guard is None or not offers:
         return offers, None
     here = [one for one in offers if not guard.regions or one.get("region") in guard.regions]
@@ -92,27 +110,15 @@ def allowed_offers(row: Launch, offers: list[Offer]) -> tuple[list[Offer], Stop 
     return under, None
 
 
-def _approved_offers(row: Launch, offers: list[Offer]) -> tuple[list[Offer], Stop | None]:
-    """The offers whose own cost of the work left is within the worst case that was approved."""
-    plan = row.plan
-    if plan.cost_high is None or not offers:
-        return offers, None
-    high = plan.cost_high / plan.count
-    left = Decimal(repr(max(0.0, row.hours - row.done_hours)))
-    costs = [_cost(one, plan, left) for one in offers]
-    kept = [one for one, cost in zip(offers, costs, strict=True) if cost is None or cost <= high]
-    if kept:
-        return kept, None
-    cheapest = min(one for one in costs if one is not None)
-    told = {"cost": decimal_text(cheapest), "high": decimal_text(high), "currency": plan.currency}
-    return [], Stop("above_plan", told)
-
-
-def _cost(offer: Offer, plan: LaunchPlan, left: Decimal) -> Decimal | None:
-    """What `left` hours on a machine of an offer cost; None where it has no price."""
-    if offer.get("cost") is not None:
-        return Decimal(str(offer["cost"])) / plan.count * left / Decimal(repr(plan.hours))
-    return None if offer.get("price") is None else Decimal(str(offer["price"])) * left
+def _capped(
+    row: Launch, offer: Offer, offers: list[Offer], guard: LaunchGuard | None, now: datetime
+) -> Offer:
+    """The offer with the highest price that its Spot call may name."""
+    caps = [Decimal(str(row.plan.job["max_price"]))] if row.plan.job.get("max_price") else []
+    if guard is not None and guard.max_price is not None:
+        caps.append(guard.max_price)
+    highest = highest_price(row, offer, offers, caps, now)
+    return offer if highest is None else {**offer, "max_price": highest}
 
 
 def approval_stands(plan: LaunchPlan) -> tuple[int, int]:
@@ -140,7 +146,7 @@ def _budgets(row: Launch, plan: LaunchPlan, now: datetime) -> Stop | None:
     """Budgets of the month in which it is due, then the plan's own. One that has a machine counts as
     promised already.
     """
-    high = None if plan.cost_high is None else plan.cost_high / plan.count
+    high = promise_of(row)
     for budget in budgets_of(plan.organisation, plan.team):
         whose = budget.team.name if budget.team else _("the organisation")
         if high is None or plan.currency != budget.currency:
@@ -167,7 +173,7 @@ def _budgets(row: Launch, plan: LaunchPlan, now: datetime) -> Stop | None:
 def _own_budget(row: Launch, plan: LaunchPlan, high: Decimal | None) -> Stop | None:
     if plan.budget is None:
         return None
-    own = plan.budget / plan.count
+    own = plan.budget / plan.parts
     spent = row.paid or Decimal(0)
     if high is None or max(high, spent) > own:
         return Stop(

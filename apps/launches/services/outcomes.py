@@ -34,10 +34,10 @@ def attempt_running(attempt: Attempt, machine: Machine, now: datetime, *, adopte
             return False
         launch.state, launch.stated_at, launch.lease_until = LaunchState.RUNNING, now, None
         launch.first_started_at = launch.first_started_at or machine.launched_at
-        launch.why, launch.why_values = "", {}
-        launch.save(
-            update_fields=["state", "stated_at", "lease_until", "first_started_at", "why", "why_values"]
-        )
+        launch.why, launch.why_values, launch.asked_high = "", {}, None
+        launch.save(update_fields=[
+            "state", "stated_at", "lease_until", "first_started_at", "why", "why_values", "asked_high",
+        ])  # fmt: skip
         launch_event(launch, "adopted" if adopted else "running", machine=machine.id, attempt=mine.number)
     attempt.refresh_from_db()
     return True

@@ -20,8 +20,9 @@ from apps.launches.models import Executor as Kind
 from apps.launches.models import LaunchPlan, LaunchTarget, Work, WorkState
 from apps.launches.selectors.job import container_of
 from apps.launches.services.executors import Offer, Place, register
+from apps.launches.services.grants import grant_hold
 from apps.launches.services.work import work_cancel
-from finops.frames.launches import Ending, LaunchCall, Machine, MachineState
+from finops.frames.launches import Ending, LaunchCall, Machine, MachineState, Trial, Tried
 from finops.providers.base import PermanentError
 from finops.providers.kubernetes.jobs import NAMESPACE_NAME, job_manifest, label_name, settings_faults
 from finops.providers.kubernetes.launching import ClusterAccess, KubernetesExecutor
@@ -78,10 +79,28 @@ class OwnExecutor:
         """As the protocol."""
         return [machine_of(one) for one in Work.objects.filter(pool=self.pool, tags__contains=dict(tags))]
 
+    def tried(self, call: LaunchCall, *, now: datetime) -> Tried:
+        """As the protocol."""
+        if not self.pool.active:
+            return Tried(Trial.OTHER, "NoDevice", "The pool is not in use.")
+        if self.tell is None and not self.pool.devices.filter(revoked_at=None).exists():
+            return Tried(Trial.OTHER, "NoDevice", "The pool has no device.")
+        return Tried(Trial.ALLOWED)
+
+    def known(self, machine_id: str, token: str, *, now: datetime) -> list[Machine]:
+        """As the protocol."""
+        if machine_id:
+            work = self._work(machine_id)
+            return [] if work is None else [machine_of(work)]
+        return [machine_of(one) for one in Work.objects.filter(pool=self.pool, token=token)]
+
+    def _work(self, machine_id: str) -> Work | None:
+        number = machine_id.removeprefix("work-")
+        return Work.objects.filter(pool=self.pool, pk=int(number)).first() if number.isdecimal() else None
+
     def end(self, machine_id: str, *, now: datetime) -> None:
         """As the protocol."""
-        number = machine_id.removeprefix("work-")
-        work = Work.objects.filter(pool=self.pool, pk=int(number)).first() if number.isdecimal() else None
+        work = self._work(machine_id)
         if work is not None:
             work_cancel(work=work, now=now)
 
@@ -159,6 +178,7 @@ def _open_kubernetes(target: LaunchTarget, region: str, now: datetime) -> Execut
     """The cluster whose credentials lie in the folder that the target names, below the installation's own."""
     if not NAMESPACE_NAME.fullmatch(target.credentials):
         raise PermanentError("The target names no cluster: lower-case letters, digits and -.")
+    grant_hold(target)
     folder = Path(settings.KUBERNETES_CREDENTIALS) / target.credentials
     namespace = str(target.settings.get("namespace") or "default")
     return KubernetesExecutor(ClusterAccess(folder), namespace, float(settings.LAUNCH_CALL_SECONDS))

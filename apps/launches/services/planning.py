@@ -43,6 +43,8 @@ WISHED = (
     "name", "start", "priority", "preemption", "start_minutes", "repeat", "clock", "timezone",
     "checkpoint_location", "checkpoint_marker", "budget", "reason", "request_key",
 )  # fmt: skip
+# So much prices of a repeating plan may rise before a turn asks again.
+HEADROOM = Decimal("0.1")
 RETRY = {"attempts": (1, 100)}
 
 
@@ -132,6 +134,8 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
     pace = _pace(job, hours, due, deadline)
     offers = _by_safety(offers, pace, job)
     costs = costs_of(offers, hours=hours, restart_hours=pace.overhead / 3600, slack_hours=_hours(pace.slack))
+    if wish.repeat:
+        costs = _with_headroom(costs)
     count = int(question.get("count") or 1)
     row = LaunchPlan(
         organisation=organisation, team=wish.team or (wish.workload.team if wish.workload else None),
@@ -150,6 +154,15 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
         valid_until=now + timedelta(days=settings.LAUNCH_PLAN_VALID_DAYS), stated_at=now,
     )  # fmt: skip
     return row
+
+
+def _with_headroom(costs: Costs) -> Costs:
+    """The worst case of a turn that is due weeks later: prices move, and each turn is held against it."""
+    if costs.high is None:
+        return costs
+    return costs._replace(
+        high=costs.high * (1 + HEADROOM), high_is=f"{costs.high_is}, prices up by {HEADROOM:.0%}"
+    )
 
 
 REPEATS = ("repeat", "done_by", "timezone")

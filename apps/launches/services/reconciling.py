@@ -125,12 +125,37 @@ def reconcile(*, target: LaunchTarget, region: str, now: datetime) -> Counter[st
     machines = executor.find({OWNER: target.owner}, now=now)
     done: Counter[str] = Counter()
     for attempt in _of(target, region, [AttemptState.UNKNOWN]):
-        done[_settle(attempt, machines, executor, now)] += 1
+        seen = machines if _shows(attempt, machines) else executor.known("", attempt.token, now=now)
+        done[_settle(attempt, seen, executor, now)] += 1
     shown = {one.id: one for one in machines}
     for attempt in _of(target, region, [AttemptState.RUNNING]):
-        done[_watch(attempt, shown.get(attempt.machine), executor, now)] += 1
+        found = shown.get(attempt.machine) or _without_tags(attempt, executor, now)
+        done[_watch(attempt, found, executor, now)] += 1
     done += _strangers(target, machines, executor, now)
     return +done
+
+
+def _shows(attempt: Attempt, machines: list[Machine]) -> bool:
+    """Whether a machine of a call is in the list by our tag."""
+    job, number = str(attempt.launch_id), str(attempt.number)
+    return any(
+        one.token == attempt.token or (one.tags.get(JOB), one.tags.get(ATTEMPT)) == (job, number)
+        for one in machines
+    )
+
+
+def _without_tags(attempt: Attempt, executor: Executor, now: datetime) -> Machine | None:
+    """A machine that is not in the list by our tag, looked up by its id: somebody took its tags away, and
+    whoever took it for gone would launch a second one.
+    """
+    found = next(iter(executor.known(attempt.machine, attempt.token, now=now)), None)
+    if found is not None and found.state is MachineState.RUNNING:
+        told = attempt.launch.events.filter(kind="tags_gone", document__machine=attempt.machine)
+        # The newest machines may show by id before they show by tag.
+        if attempt.looks and not told.exists():
+            launch_event(attempt.launch, "tags_gone", machine=attempt.machine)
+        Attempt.objects.filter(pk=attempt.pk, looks=0).update(looks=1)
+    return found
 
 
 def _settle(attempt: Attempt, machines: list[Machine], executor: Executor, now: datetime) -> str:
@@ -202,7 +227,7 @@ def _watch(attempt: Attempt, machine: Machine | None, executor: Executor, now: d
         launch.refresh_from_db(fields=["done_hours"])
     if machine is None:
         return _not_shown(attempt, now)
-    if attempt.looks:
+    if attempt.looks and machine.tags.get(OWNER) == launch.plan.target.owner:
         Attempt.objects.filter(pk=attempt.pk).update(looks=0)
     if machine.state is MachineState.ENDED:
         ending = CANCELLED if launch.state in OVER else (machine.ending or Ending.UNKNOWN)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import structlog
@@ -81,7 +82,7 @@ def _one_call(row: Launch, now: datetime) -> bool:
     if row.deadline is not None and now >= row.deadline:
         _end(row, LaunchState.FAILED, now, "too_late", {"at": iso(row.deadline)})
         return False
-    offers, stop = allowed_offers(row, offers_of(row))
+    offers, stop = allowed_offers(row, now)
     if stop is not None:
         _stopped(row, stop, now)
         return False
@@ -250,6 +251,11 @@ def _nothing_left(row: Launch, any_offer: bool, now: datetime) -> None:
 
 
 def _stopped(row: Launch, stop: Stop, now: datetime) -> None:
+    asked = Decimal(stop.values["cost"]) if stop.code == "above_plan" else None
+    if asked != row.asked_high:
+        # What people have to say yes to; nothing where it would fit again.
+        Launch.objects.filter(pk=row.pk).update(asked_high=asked)
+        row.asked_high = asked
     if row.why != stop.code:
         launch_event(row, "stopped", code_why=stop.code, **stop.values)
     claim_release(row, next_at=now + LOOK_AGAIN, now=now, why=stop.code, values=stop.values)

@@ -21,10 +21,12 @@ from apps.launches.selectors.money import machines_of
 from apps.launches.selectors.values import decimal_text
 from apps.launches.services.amounts import amount_fault
 from apps.launches.services.executors import place_of
+from apps.launches.services.grants import grant_stands
 from apps.recommendations.services.stated import reason_of
 from apps.workloads.models import Workload
 from finops.frames.money import CurrencyError, currency_code
 from finops.providers.base import PermanentError
+from finops.providers.kubernetes.jobs import NAMESPACE_NAME
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 
@@ -226,8 +228,21 @@ def _check_target(row: LaunchTarget) -> None:
         row.account.isascii() and row.account.isdigit() and len(row.account) == 12
     ):
         raise ValidationError({"account": _("An account's number has twelve digits.")})
+    if row.executor == Executor.KUBERNETES and not NAMESPACE_NAME.fullmatch(row.credentials):
+        raise ValidationError({"role": _("Names a cluster: lower-case letters, digits and -.")})
+    if row.active and not grant_stands(row):
+        raise ValidationError({"role": _not_granted(row)})
     if row.notices and not row.notices.startswith("https://sqs."):
         raise ValidationError({"notices": _("The address of a queue: https://sqs.REGION.amazonaws.com/…")})
+
+
+def _not_granted(row: LaunchTarget) -> str:
+    if row.executor == Executor.KUBERNETES:
+        return _("The operator of this installation has not allowed this cluster: launch_allow --cluster.")
+    return _(
+        "Name the role to take in the account. Without one the installation's own credentials are used, "
+        "which its operator has not allowed: launch_allow --own-credentials."
+    )
 
 
 def _price_faults(given: Mapping[str, Any]) -> dict[str, str]:

@@ -66,11 +66,11 @@ def plan_turns(*, plan_id: int, now: datetime) -> int:
         patience = timedelta(minutes=plan.start_minutes)
         judged = judge_due(times, now=now, start_deadline=patience)
         for at in times:
-            for part in range(1, plan.count + 1):
+            for part in range(1, plan.parts + 1):
                 _make(plan, at, part, missed=at in judged.missed, now=now)
         plan.made_until = max(until, plan.made_until or until)
         plan.save(update_fields=["made_until"])
-    return len(times) * plan.count
+    return len(times) * plan.parts
 
 
 def _make(plan: LaunchPlan, at: datetime, part: int, *, missed: bool, now: datetime) -> None:

@@ -67,7 +67,7 @@ def block(question: Question) -> Block | None:
 
 def planned(row: Launch) -> Decimal | None:
     """The plan's cost of one of its machines."""
-    return None if row.plan.cost is None else row.plan.cost / row.plan.count
+    return None if row.plan.cost is None else row.plan.cost / row.plan.parts
 
 
 def _currency(row: Launch) -> str:

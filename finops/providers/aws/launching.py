@@ -30,9 +30,16 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 
 from finops.frames.launch_errors import ANY, Meaning, launch_error
-from finops.frames.launches import Ending, LaunchCall, Machine, MachineState
-from finops.providers.aws.client import BACK_OFF, dry_run, patiently
-from finops.providers.aws.errors import THROTTLED, UNAVAILABLE, error_code, translated
+from finops.frames.launches import Ending, LaunchCall, Machine, MachineState, Trial, Tried
+from finops.providers.aws.client import BACK_OFF, patiently
+from finops.providers.aws.errors import (
+    DENIED,
+    DRY_RUN_ALLOWED,
+    THROTTLED,
+    UNAVAILABLE,
+    error_code,
+    translated,
+)
 from finops.providers.aws.launching_call import FLEET, tag_list
 from finops.providers.aws.session import Access, account_id, client_config, open_session
 from finops.providers.base import PermanentError, TransientError
@@ -100,12 +107,7 @@ class AwsExecutor:
 
     def launch(self, call: LaunchCall, *, now: datetime) -> Machine:
         """As the protocol."""
-        api, arguments = call.parameters["api"], dict(call.parameters["arguments"])
-        kinds = ["fleet", "instance"] if api == FLEET else ["instance", "volume"]
-        # Volumes of a fleet's machines are tagged by its launch template.
-        arguments["TagSpecifications"] = [
-            {"ResourceType": kind, "Tags": tag_list(call.tags)} for kind in kinds
-        ]
+        api, arguments = call.parameters["api"], self._arguments(call)
         client = self._client(attempts=1)
         send = client.create_fleet if api == FLEET else client.run_instances
         answer = _sent(lambda: send(**arguments, ClientToken=call.token), self.region)
@@ -118,7 +120,16 @@ class AwsExecutor:
 
     def find(self, tags: Mapping[str, str], *, now: datetime) -> list[Machine]:
         """As the protocol. Raises as `errors.translated`."""
-        filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in sorted(tags.items())]
+        return self._found([{"Name": f"tag:{key}", "Values": [value]} for key, value in sorted(tags.items())])
+
+    def known(self, machine_id: str, token: str, *, now: datetime) -> list[Machine]:
+        """As the protocol. Machines of a fleet carry the fleet's own token, so only their ids find them."""
+        if machine_id:
+            # As a filter: an id that is gone is no error then.
+            return self._found([{"Name": "instance-id", "Values": [machine_id]}])
+        return self._found([{"Name": "client-token", "Values": [token]}]) if token else []
+
+    def _found(self, filters: list[dict[str, Any]]) -> list[Machine]:
         return [
             machine_of(row, self.region)
             for page in self._pages(filters)
@@ -139,15 +150,34 @@ class AwsExecutor:
 
         patiently(stop, doing=f"ending {machine_id} in {self.region}", back_off=BACK_OFF)
 
-    def allowed(self, call: LaunchCall) -> bool:
-        """Whether the account may send this call; a dry run, nothing is launched."""
+    def tried(self, call: LaunchCall, *, now: datetime) -> Tried:
+        """As the protocol; `DryRun`, which checks rights, parameters and what limits EC2 looks at then."""
+        api, arguments = call.parameters["api"], self._arguments(call)
         client = self._client()
-        api = call.parameters["api"]
         send = client.create_fleet if api == FLEET else client.run_instances
-        arguments = dict(call.parameters["arguments"])
-        if api != FLEET:
-            arguments["TagSpecifications"] = [{"ResourceType": "instance", "Tags": tag_list(call.tags)}]
-        return dry_run(send, doing=f"trying a launch in {self.region}", arguments=arguments)
+
+        def ask() -> Tried:
+            try:
+                send(**arguments, ClientToken=call.token, DryRun=True)
+            except ClientError as error:
+                code = error_code(error)
+                if code in DRY_RUN_ALLOWED:
+                    return Tried(Trial.ALLOWED)
+                if code in THROTTLED or code in UNAVAILABLE:
+                    raise
+                said = redact(str(error.response.get("Error", {}).get("Message", "")))
+                return Tried(_trial_of(code), code, said)
+            except ParamValidationError as error:
+                return Tried(Trial.PARAMETERS, "ParamValidation", redact(str(error)))
+            raise PermanentError("AWS answered a dry run as if it had launched.")
+
+        return patiently(ask, doing=f"trying a launch in {self.region}", back_off=BACK_OFF)
+
+    def _arguments(self, call: LaunchCall) -> dict[str, Any]:
+        kinds = ["fleet", "instance"] if call.parameters["api"] == FLEET else ["instance", "volume"]
+        # Volumes of a fleet's machines are tagged by its launch template.
+        tags = [{"ResourceType": kind, "Tags": tag_list(call.tags)} for kind in kinds]
+        return {**call.parameters["arguments"], "TagSpecifications": tags}
 
     def _pages(self, filters: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
         client, token = self._client(), ""
@@ -243,6 +273,16 @@ def _sent(send: Any, region: str) -> Mapping[str, Any]:
     except (HTTPClientError, ResponseParserError, BotoCoreError) as error:
         raise LaunchOutcomeUnknownError(f"No clear answer while {doing} ({type(error).__name__}).") from error
     raise AssertionError("every way out is above")
+
+
+def _trial_of(code: str) -> Trial:
+    """What the code of a dry run means, by the table of codes."""
+    if code in DENIED:
+        return Trial.PERMISSION
+    meaning = launch_error("aws", code).meaning
+    if meaning in {Meaning.SPOT_LIMIT, Meaning.ON_DEMAND_LIMIT}:
+        return Trial.QUOTA
+    return Trial.PARAMETERS if meaning is Meaning.WRONG_REQUEST else Trial.OTHER
 
 
 def _is_open(code: str, status: int) -> bool:

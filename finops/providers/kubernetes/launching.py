@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from finops.frames.launches import Ending, LaunchCall, Machine, MachineState
+from finops.frames.launches import Ending, LaunchCall, Machine, MachineState, Trial, Tried
 from finops.providers.base import PermanentError, TransientError
 from finops.providers.kubernetes.jobs import label_name
 from finops.providers.launching import LaunchOutcomeUnknownError, LaunchRefusedError
@@ -123,6 +123,19 @@ class KubernetesExecutor:
                 if _has((found := machine_of(row, now)).tags, tags)  # a hash is short: the tags decide
             ]
 
+    def known(self, machine_id: str, token: str, *, now: datetime) -> list[Machine]:
+        """As the protocol; by the id only, since a Job's labels hold no token."""
+        namespace, _, name = machine_id.partition("/")
+        if not name:
+            return []
+        with _plainly(f"looking for {name}"):
+            try:
+                return [machine_of(self._send("GET", f"{self._jobs(namespace)}/{quote(name)}"), now)]
+            except _StatusError as error:
+                if error.status == 404:
+                    return []
+                raise
+
     def end(self, machine_id: str, *, now: datetime) -> None:
         """As the protocol: the Job and its pods go."""
         namespace, _, name = machine_id.partition("/")
@@ -134,16 +147,21 @@ class KubernetesExecutor:
                 if error.status != 404:
                     raise
 
-    def allowed(self, call: LaunchCall) -> bool:
-        """Whether the cluster would take this call; a dry run on the server, nothing is launched."""
+    def tried(self, call: LaunchCall, *, now: datetime) -> Tried:
+        """As the protocol; a dry run on the server, which also checks quotas and policies."""
         with _plainly("trying a Job"):
             try:
                 self._send("POST", f"{self._jobs()}?dryRun=All", tagged(call))
             except _StatusError as error:
-                if error.status in {403, 422, 400}:
-                    return False
-                raise
-        return True
+                if error.reason == "ExceededQuota":
+                    return Tried(Trial.QUOTA, error.reason, error.said)
+                verdict = {403: Trial.PERMISSION, 422: Trial.PARAMETERS, 400: Trial.PARAMETERS}.get(
+                    error.status
+                )
+                if verdict is None:
+                    raise
+                return Tried(verdict, error.reason, error.said)
+        return Tried(Trial.ALLOWED)
 
     def _jobs(self, namespace: str = "") -> str:
         return f"/apis/batch/v1/namespaces/{quote(namespace or self.namespace, safe='')}/jobs"

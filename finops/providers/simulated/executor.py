@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from finops.frames.availability import AvailabilityTrace
-from finops.frames.launches import Ending, LaunchCall, Machine, MachineState
+from finops.frames.launches import Ending, LaunchCall, Machine, MachineState, Trial, Tried
 from finops.providers.launching import LaunchOutcomeUnknownError, LaunchRefusedError
 
 SPOT, ON_DEMAND = "spot", "on-demand"
@@ -64,6 +64,20 @@ class SimulatedExecutor:
             self._seen(name, now)
             for name, (_call, machine, _ended) in self._machines.items()
             if now - machine.launched_at >= self.shows_after and tags.items() <= machine.tags.items()
+        ]
+
+    def tried(self, call: LaunchCall, *, now: datetime) -> Tried:
+        """As the protocol."""
+        if call.pool not in self.pools or call.market not in {SPOT, ON_DEMAND}:
+            return Tried(Trial.PARAMETERS, "InvalidParameterValue", f"no such pool or market: {call.pool}")
+        return Tried(Trial.ALLOWED)
+
+    def known(self, machine_id: str, token: str, *, now: datetime) -> list[Machine]:
+        """As the protocol."""
+        return [
+            self._seen(name, now)
+            for name, (call, _machine, _ended) in self._machines.items()
+            if (name == machine_id if machine_id else call.token == token)
         ]
 
     def end(self, machine_id: str, *, now: datetime) -> None:

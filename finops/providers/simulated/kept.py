@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from finops.frames.availability import AvailabilityTrace
-from finops.frames.launches import LaunchCall, Machine
+from finops.frames.launches import LaunchCall, Machine, Tried
 from finops.providers.base import PermanentError
 from finops.providers.simulated.executor import SimulatedExecutor
 
@@ -69,6 +69,14 @@ class KeptSimulation:
     def find(self, tags: Mapping[str, str], *, now: datetime) -> list[Machine]:
         """As the protocol."""
         return self._with(now, lambda market: market.find(tags, now=now))
+
+    def tried(self, call: LaunchCall, *, now: datetime) -> Tried:
+        """As the protocol."""
+        return self._with(now, lambda market: market.tried(call, now=now))
+
+    def known(self, machine_id: str, token: str, *, now: datetime) -> list[Machine]:
+        """As the protocol."""
+        return self._with(now, lambda market: market.known(machine_id, token, now=now))
 
     def end(self, machine_id: str, *, now: datetime) -> None:
         """As the protocol."""

@@ -26,6 +26,7 @@ from apps.launches.models import (
     PlanState,
 )
 from apps.launches.services.approving import launch_cancel, plan_approve, plan_cancel
+from apps.launches.services.grants import grant_save
 from apps.launches.services.planning import Wish, plan_draft, plan_make
 from apps.launches.services.switches import budget_save, rule_off, rule_save, target_save
 from apps.launches.services.turns import missed_end, plan_turns, turns_make
@@ -312,11 +313,16 @@ def test_targets_are_checked(organisation: Organisation) -> None:
         ({"executor": "aws", "account": "1", "settings": {"images": {"us-east-1": "ami-1"}}}, "account"),
         ({"executor": "aws", "account": "1" * 12, "settings": {"imagse": {}}}, "settings"),
         ({"executor": "nowhere"}, "executor"),
+        # Without a role it would be the installation's own credentials.
+        ({"executor": "aws", "account": "1" * 12, "settings": {"images": {"us-east-1": "ami-1"}}}, "role"),
+        ({"executor": "kubernetes", "credentials": "prod", "settings": {"namespace": "jobs"}}, "role"),
+        ({"executor": "kubernetes", "credentials": "../prod", "settings": {"namespace": "jobs"}}, "role"),
     ):
         with pytest.raises(ValidationError) as caught:
             save(**values)
         assert list(caught.value.message_dict) == [field]
     assert LaunchTarget.objects.count() == 0
+    grant_save(organisation=organisation, actor=ACTOR, kind="own-credentials")
     row = save(executor="aws", account="1" * 12, settings={"images": {"us-east-1": "ami-1"}})
     assert save(active=False).pk == row.pk
     assert AuditEntry.objects.filter(action="launch_target.save").count() == 2

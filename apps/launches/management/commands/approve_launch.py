@@ -5,13 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
-from apps.launches.management.launch_verb import LaunchVerb, plan_line
+from apps.launches.management.launch_verb import LaunchVerb, launch_line, plan_line
+from apps.launches.selectors.launches import launch_detail
 from apps.launches.selectors.plans import plan_detail
 from apps.launches.services.approving import plan_approve
+from apps.launches.services.raising import launch_raise
 
 
 class Command(LaunchVerb):
@@ -24,11 +27,24 @@ class Command(LaunchVerb):
         super().add_arguments(parser)
         parser.add_argument("plan", type=int)
         parser.add_argument(
+            "--launch", action="store_true",
+            help=_("the number is a launch's that asks for more: approve what it asks for"),
+        )  # fmt: skip
+        parser.add_argument(
             "--as", dest="email", default="", help=_("who approves; default: the only one who may")
         )
 
     def answer(self, organisation: Organisation, now: datetime, options: dict[str, Any]) -> dict[str, Any]:
-        """`{"plan"}`."""
+        """`{"plan"}`, with --launch `{"launch"}`."""
+        if options["launch"]:
+            row = self.launch(organisation, options["plan"])
+            if row.asked_high is None:
+                raise ValidationError({"state": _("It asks for nothing.")})
+            launch_raise(
+                launch=row, membership=self.approver(organisation, options["email"]), high=row.asked_high,
+                now=now,
+            )  # fmt: skip
+            return {"launch": launch_detail(self.launch(organisation, row.pk), now)}
         plan = self.plan(organisation, options["plan"])
         member = self.approver(organisation, options["email"])
         plan_approve(plan=plan, membership=member, now=now)
@@ -36,4 +52,5 @@ class Command(LaunchVerb):
 
     def show(self, document: dict[str, Any]) -> None:
         """A line."""
-        self.stdout.write(plan_line(document["plan"]))
+        one = document.get("plan")
+        self.stdout.write(plan_line(one) if one else launch_line(document["launch"]))

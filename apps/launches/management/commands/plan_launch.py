@@ -16,6 +16,7 @@ from apps.launches.management.launch_verb import LaunchVerb, plan_line
 from apps.launches.models import LaunchTarget, Preemption
 from apps.launches.selectors.plans import plan_detail, target_list
 from apps.launches.services.planning import plan_draft, plan_make
+from apps.launches.services.trials import plan_trial
 from apps.launches.services.wishes import wish_of
 from apps.recommendations.management.commands.advise_launch import FIELDS, add_workload_arguments
 from apps.recommendations.management.verb import decimal, moment
@@ -55,11 +56,16 @@ class Command(LaunchVerb):
         parser.add_argument("--reason")
         parser.add_argument("--request-key", help=_("the same key again gives the same plan"))
         parser.add_argument("--dry-run", action="store_true", help=_("keep nothing"))
+        parser.add_argument(
+            "--try", dest="try_call", action="store_true", help=_("ask the place about the first call")
+        )
 
     def answer(self, organisation: Organisation, now: datetime, options: dict[str, Any]) -> dict[str, Any]:
         """`{"plan"}`."""
         if options["at"] is not None and not options["dry_run"]:
             raise ValidationError({"at": _("Only with --dry-run: a plan is made for now.")})
+        if options["try_call"] and options["dry_run"]:
+            raise ValidationError({"try": _("Its answer is kept: not with --dry-run.")})
         if options["done_by"] is not None:
             raise ValidationError({"done_by": _("A plan starts by its clock: give --clock.")})
         given = {name: options[name] for name in (*FIELDS, *OWN) if options.get(name) is not None}
@@ -83,6 +89,8 @@ class Command(LaunchVerb):
         plan = make(
             organisation=organisation, actor=Actor.system("command line"), wish=wish, now=options["at"] or now
         )
+        if options["try_call"]:
+            plan = plan_trial(plan=plan, actor=Actor.system("command line"), now=now)
         return {"plan": plan_detail(plan), "stored": plan.pk is not None}
 
     def show(self, document: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from apps.accounts.models import Organisation
 from apps.launches.management.launch_verb import LaunchVerb
 from apps.launches.selectors.limits import limits_document
-from apps.launches.services.clock import launches_tick
+from apps.launches.services.clock import database_now, launches_tick
 from apps.launches.services.interruptions import notices_take
 from apps.launches.services.reconciling import reconcile_all
 
@@ -20,6 +20,7 @@ class Command(LaunchVerb):
 
     def answer(self, organisation: Organisation, now: datetime, options: dict[str, Any]) -> dict[str, Any]:
         """`{"done", "notices", "strays"}`; `done` counts by what was done, over all targets."""
+        now = database_now()
         turned = launches_tick(now=now)
         notices = notices_take(now=now)
         done = {name: count for name, count in sorted(reconcile_all(now=now).items()) if count}

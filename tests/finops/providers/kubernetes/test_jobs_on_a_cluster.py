@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from finops.frames.launches import ATTEMPT, JOB, OWNER, Ending, LaunchCall, MachineState
+from finops.frames.launches import ATTEMPT, JOB, OWNER, Ending, LaunchCall, MachineState, Trial, Tried
 from finops.providers.base import PermanentError, TransientError
 from finops.providers.kubernetes.jobs import job_manifest
 from finops.providers.kubernetes.launching import ClusterAccess, KubernetesExecutor
@@ -197,9 +197,9 @@ def test_ending_twice_is_no_error(cluster: Cluster, executor: Any) -> None:
 
 
 def test_a_dry_run_launches_nothing(cluster: Cluster, executor: Any) -> None:
-    assert executor.allowed(call())
+    assert executor.tried(call(), now=NOW) == Tried(Trial.ALLOWED)
     cluster.fault["POST"] = (403, {"reason": "Forbidden"}, False)
-    assert not executor.allowed(call())
+    assert executor.tried(call(), now=NOW).verdict is Trial.PERMISSION
     assert cluster.jobs == {}
 
 
