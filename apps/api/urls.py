@@ -226,6 +226,9 @@ commitments_urls = [
 waste_urls = [
     path("waste", waste.WasteAdvice.as_view(), name="waste"),
     path("waste/rules", waste.WasteRules.as_view(), name="waste-rules"),
+    path("waste/clusters", waste.WasteClusters.as_view(), name="waste-clusters"),
+    path("waste/metrics", waste.WasteMetrics.as_view(), name="waste-metrics"),
+    path("waste/metrics/collect", waste.CollectMetrics.as_view(), name="waste-collect"),
     path("waste/settings", waste.WasteSettings.as_view(), name="waste-settings"),
     path("waste/settings/<id:setting_id>", waste.OneWasteSetting.as_view(), name="waste-setting"),
 ]

@@ -1,7 +1,8 @@
-"""The form of a rule of waste: asked or not, where, and its thresholds."""
+"""Forms of waste: a rule with its thresholds, a file of metrics, where to collect them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Organisation, Team
 from apps.dashboard.forms import plain_limits
+from apps.waste.services.loading import MOST_UPLOAD
 from finops.engine.waste.model import KEEP_TAGS
 from finops.frames.waste import Rule
 
@@ -57,3 +59,55 @@ class RuleForm(forms.Form):
     def threshold_fields(self) -> list[Any]:
         """The fields of the thresholds."""
         return [self[name] for name in self.fields if name.startswith(PREFIX)]
+
+
+class MeasuresForm(forms.Form):
+    """A file of metrics, a list of resources, or use of a cluster."""
+
+    file = forms.FileField(label=_("File"), help_text=_("CSV or JSON, UTF-8"))
+
+    def clean_file(self) -> Any:
+        """What is read at once."""
+        given = self.cleaned_data["file"]
+        if given.size > MOST_UPLOAD:
+            raise forms.ValidationError(
+                _("The file is larger than %(limit)d MiB.") % {"limit": MOST_UPLOAD >> 20}
+            )
+        return given
+
+
+class CloudWatchForm(forms.Form):
+    """Whose metrics CloudWatch is asked for."""
+
+    region = forms.CharField(label=_("Region"), max_length=40, help_text=_("for example eu-west-1"))
+    role = forms.CharField(
+        label=_("Role to take"), required=False, max_length=600,
+        help_text=_("ARN; empty: the credentials of this server"),
+    )  # fmt: skip
+    days = forms.IntegerField(label=_("Days"), min_value=1, max_value=30, initial=14)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        plain_limits(self)
+
+
+class PrometheusForm(forms.Form):
+    """A server that the operator allows, and what is asked of it."""
+
+    url = forms.ChoiceField(label=_("Server"))
+    cluster = forms.CharField(
+        label=_("Kubernetes cluster"), required=False, max_length=200,
+        help_text=_("Its workloads; empty: the nodes"),
+    )  # fmt: skip
+    label = forms.CharField(
+        label=_("Label of the instance id"), required=False, max_length=100, initial="instance_id"
+    )
+    core_hour = forms.CharField(label=_("Price of a core for an hour"), required=False, max_length=30)
+    gib_hour = forms.CharField(label=_("Price of a GiB for an hour"), required=False, max_length=30)
+    currency = forms.CharField(label=_("Currency"), required=False, max_length=3)
+    days = forms.IntegerField(label=_("Days"), min_value=1, max_value=30, initial=14)
+
+    def __init__(self, *args: Any, urls: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["url"].choices = [(url, url) for url in urls]  # type: ignore[attr-defined]
+        plain_limits(self)

@@ -37,6 +37,7 @@ from apps.dashboard.views import (
     storage_prices,
     tags,
     waste,
+    waste_metrics,
     workloads,
 )
 
@@ -125,6 +126,9 @@ urlpatterns: list[URLPattern] = [
     path("waste/", waste.waste_page, name="waste"),
     path("waste/finding/", waste.finding_page, name="waste-finding"),
     path("waste/kubernetes/", waste.clusters_page, name="waste-clusters"),
+    path("waste/metrics/", waste_metrics.metrics_page, name="waste-metrics"),
+    path("waste/metrics/load/", waste_metrics.metrics_load, name="waste-metrics-load"),
+    path("waste/metrics/collect/<slug:source>/", waste_metrics.metrics_collect, name="waste-metrics-collect"),
     path("waste/rules/", waste.rules_page, name="waste-rules"),
     path("waste/rules/<slug:rule>/", waste.rule_page, name="waste-rule"),
     path("waste/rules/<slug:rule>/keep/", waste.rule_keep, name="waste-rule-keep"),

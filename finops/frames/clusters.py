@@ -4,7 +4,8 @@ and shared cost are rows of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
@@ -33,6 +34,7 @@ class Work:
     currency: str
     cpu_mean: float | None = None
     memory_mean: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def hours(self) -> Decimal:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from finops.providers.base import PermanentError, TransientError
 
@@ -22,6 +22,17 @@ STEP = 300
 MOST_POINTS = 11_000
 SECONDS = 60
 MAX_BYTES = 64 * 2**20
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """A redirect could lead to any machine of the network: the server itself has to answer."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        """Never followed."""
+        return
+
+
+_OPENER = build_opener(_NoRedirect)
 Series = dict[tuple[str, ...], list[tuple[datetime, float]]]
 
 
@@ -57,7 +68,7 @@ def _ask(url: str, given: Mapping[str, str], token: str) -> list[dict[str, Any]]
     address = f"{url.rstrip('/')}/api/v1/query_range?{urlencode(given)}"
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        with urlopen(Request(address, headers=headers), timeout=SECONDS) as answer:  # noqa: S310 - http(s)
+        with _OPENER.open(Request(address, headers=headers), timeout=SECONDS) as answer:  # noqa: S310 - http(s)
             content = answer.read(MAX_BYTES + 1)
     except HTTPError as error:
         told = error.read(2000).decode("utf-8", "replace")

@@ -16,6 +16,8 @@ REPORT_BOUNCE_ADDRESS = env.str("REPORT_BOUNCE_ADDRESS", default="")
 # under the same Message-ID.
 REPORT_UNKNOWN_OUTCOME = env.str("REPORT_UNKNOWN_OUTCOME", default="hold")
 # Networks inside which webhooks may go, as CIDR; other private addresses are refused.
+# Prometheus servers that people may collect metrics from, by page and REST; any other address is refused.
+PROMETHEUS_URLS: list[str] = env.list("PROMETHEUS_URLS", default=[])
 WEBHOOK_ALLOWED_NETWORKS: list[str] = env.list("WEBHOOK_ALLOWED_NETWORKS", default=[])
 # Hours after the newest delivery of a bill at which an alert says that it is late.
 ALERT_BILL_LATE_HOURS = env.int("ALERT_BILL_LATE_HOURS", default=48)

@@ -220,6 +220,16 @@ def choices(document: Doc) -> dict[str, list[Any]]:
     }
 
 
+def metrics_heading(document: Doc) -> str:
+    """The answer of the page of metrics."""
+    count = sum(one["resources"] for one in document["stored"])
+    if not count:
+        return _("Nothing is known beside the bill yet.")
+    return ngettext(
+        "%(n)s resource is known beside the bill.", "%(n)s resources are known beside the bill.", count
+    ) % {"n": f"[[{fmt.number(count)}]]"}
+
+
 def clusters_heading(document: Doc) -> str:
     """The answer of the Kubernetes page."""
     if not document["workloads"]:
@@ -227,9 +237,11 @@ def clusters_heading(document: Doc) -> str:
     amounts = _(" and ").join(
         f"[[{fmt.money(value, currency)}]]" for currency, value in document["totals"].items()
     )
+    if not document["totals"]:
+        return _("Workloads are loaded, and nothing says what they cost.")
     count = len({(one["cluster"], one["namespace"]) for one in document["namespaces"]})
     return ngettext(
         "%(n)s namespace costs %(money)s in these days.",
         "%(n)s namespaces cost %(money)s in these days.",
         count,
-    ) % {"n": fmt.number(count), "money": amounts or "—"}
+    ) % {"n": fmt.number(count), "money": amounts}

@@ -27,7 +27,7 @@ from apps.dashboard.views.spend import organisation_of
 from apps.recommendations.selectors.inbox import recommendation_list
 from apps.waste.selectors import setting_list
 from apps.waste.services.advice import advise_waste
-from apps.waste.services.clusters import cluster_document
+from apps.waste.services.clusters import LABEL, NAMESPACE, WORKLOAD, cluster_document
 from apps.waste.services.rows import KIND, subject_of
 from apps.waste.services.settings import (
     rule_document,
@@ -36,6 +36,7 @@ from apps.waste.services.settings import (
     setting_remove,
     setting_save,
 )
+from finops.engine.workload import WorkloadError
 from finops.frames.waste import Rule, waste_rules
 from finops.text.csv_cells import text_cell
 
@@ -125,10 +126,16 @@ def finding_page(request: HttpRequest) -> HttpResponse:
 @access(Action.VIEW)
 def clusters_page(request: HttpRequest) -> HttpResponse:
     """Clusters: requests against use, cost by namespace with idle and shared shown."""
-    document = cluster_document(organisation=organisation_of(request))
+    asked = request.GET.get("by", "") or NAMESPACE
+    try:
+        document = cluster_document(organisation=organisation_of(request), by=asked)
+    except WorkloadError:
+        document = cluster_document(organisation=organisation_of(request))
+    choices = [(NAMESPACE, _("namespace")), (WORKLOAD, _("workload"))]
+    choices += [(f"{LABEL}:{one}", f"{LABEL} {one}") for one in document["labels"]]
     context = {
         "page": "waste", "tab": "waste-clusters", "tabs": WASTE_TABS, "doc": document,
-        "heading": words.clusters_heading(document),
+        "heading": words.clusters_heading(document), "choices": choices,
     }  # fmt: skip
     return render(request, "dashboard/waste_clusters.html", context)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
 from apps.recommendations.services.document import Document, decimal_text, iso
@@ -12,11 +15,13 @@ from apps.waste.commands import commands
 from apps.waste.models import ClusterUse
 from apps.waste.selectors import cluster_uses, settings_of
 from apps.waste.wording import text_of, title_of, unjudged_text
-from finops.engine.waste.clusters import Excess, by_namespace, excess_of
+from finops.engine.waste.clusters import Excess, GroupCost, by_group, by_namespace, excess_of
+from finops.engine.workload import WorkloadError
 from finops.frames.clusters import Work
 from finops.frames.waste import Rule, waste_rules
 
 RULE = "kubernetes-requests"
+NAMESPACE, WORKLOAD, LABEL = "namespace", "workload", "label"
 PLACES = Decimal("0.00000001")
 LEAST_MONTHLY = Decimal("0.01")
 
@@ -52,7 +57,7 @@ def work_of(row: ClusterUse) -> Work:
     return Work(
         row.cluster, row.namespace, row.workload, row.kind, row.start, row.end, row.cpu_request, row.cpu_p99,
         row.memory_request, row.memory_p99, row.cpu_cost, row.memory_cost, row.cost, row.currency,
-        row.cpu_mean, row.memory_mean,
+        row.cpu_mean, row.memory_mean, {str(name): str(value) for name, value in row.labels.items()},
     )  # fmt: skip
 
 
@@ -119,30 +124,48 @@ def _amount(value: Decimal) -> str:
     return decimal_text(value.quantize(PLACES)) or "0"
 
 
-def cluster_document(*, organisation: Organisation | None) -> Document:
-    """Cost by namespace with idle and shared shown, and every workload's requests and use."""
+def cluster_document(*, organisation: Organisation | None, by: str = NAMESPACE) -> Document:
+    """Cost by namespace, workload or a label ("label:team") with idle and shared shown, and every workload's
+    requests and use. Raises WorkloadError (by).
+    """
     works = [work_of(row) for row in cluster_uses(organisation)]
-    rows = by_namespace(works)
+    rows = by_group(works, _named(by))
+    labels = {name for one in works for name in one.labels}
     return {
-        "namespaces": [
-            {
-                "cluster": one.cluster,
-                "namespace": one.namespace or None,
-                "currency": one.currency,
-                "own": _amount(one.own),
-                "idle": _amount(one.idle),
-                "shared": _amount(one.shared),
-                "total": _amount(one.total),
-            }
-            for one in rows
-        ],
+        "by": by,
+        "groups": [_group(one) | {"name": one.name or None} for one in rows],
+        "namespaces": [_group(one) | {"namespace": one.name or None} for one in by_namespace(works)],
+        "labels": sorted(labels),
         "totals": {
             currency: _amount(sum((one.total for one in rows if one.currency == currency), Decimal(0)))
             for currency in sorted({one.currency for one in rows})
         },
+        "without_cost": sum(one.cost is None for one in works),
         "workloads": [_work(one) for one in works],
         "from": iso(min(one.start for one in works)) if works else None,
         "to": iso(max(one.end for one in works)) if works else None,
+    }
+
+
+def _named(by: str) -> Callable[[Work], str]:
+    kind, _colon, label = by.partition(":")
+    if by == NAMESPACE:
+        return lambda work: work.namespace
+    if by == WORKLOAD:
+        return lambda work: f"{work.namespace}/{work.workload}" if work.namespace else work.workload
+    if kind == LABEL and label:
+        return lambda work: work.labels.get(label, "")
+    raise WorkloadError("by", _("namespace, workload or label:NAME, not %(value)s") % {"value": by[:60]})
+
+
+def _group(one: GroupCost) -> Document:
+    return {
+        "cluster": one.cluster,
+        "currency": one.currency,
+        "own": _amount(one.own),
+        "idle": _amount(one.idle),
+        "shared": _amount(one.shared),
+        "total": _amount(one.total),
     }
 
 
@@ -152,6 +175,7 @@ def _work(one: Work) -> dict[str, Any]:
         "namespace": one.namespace or None,
         "workload": one.workload,
         "kind": one.kind,
+        "labels": dict(one.labels),
         "cpu_request": one.cpu_request,
         "cpu_p99": one.cpu_p99,
         "memory_request_gib": one.memory_request,

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from django.db import transaction
 
+from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
+from apps.accounts.services import audit_record
 from apps.waste.models import ClusterUse, ListedResource, MetricSummary
 from finops.frames.clusters import WORK, Work
 from finops.frames.spot import Rejection
@@ -23,6 +25,8 @@ from finops.providers.files.measures import GIB, Measures, read_measures, summar
 from finops.providers.prometheus import Series, range_query
 
 BATCH = 1000
+# Of a page or REST; read at once. Larger files go through the verb.
+MOST_UPLOAD = 32 * 2**20
 MOST_SHOWN = 100
 _CLUSTER_QUERIES = {
     "cpu_request": 'sum by (namespace, workload) (kube_pod_container_resource_requests{resource="cpu"} '
@@ -84,6 +88,23 @@ def measures_keep(*, organisation: Organisation, content: bytes, name: str, now:
     return Loaded(name, found.kind, found.read, stored, found.rejections)
 
 
+def measures_upload(
+    *, organisation: Organisation, actor: Actor, content: bytes, name: str, now: datetime
+) -> Loaded:
+    """A file that somebody sent, with its audit row. Raises PermanentError; then nothing was stored."""
+    shown = PurePath(name.replace("\\", "/")).name.replace("\x00", "")[-120:] or "upload"
+    if len(content) > MOST_UPLOAD:
+        raise PermanentError(f"{shown} is larger than {MOST_UPLOAD >> 20} MiB.")
+    with transaction.atomic():
+        found = measures_keep(organisation=organisation, content=content, name=shown, now=now)
+        audit_record(
+            organisation=organisation, actor=actor, action="waste_metrics.load", target=organisation,
+            after={"source": shown, "kind": found.kind, "stored": found.stored,
+                   "rejected": len(found.rejections)},
+        )  # fmt: skip
+    return found
+
+
 def keep(organisation: Organisation, found: Measures, now: datetime) -> int:
     """Write everything at once; the newest word replaces the one before. Returns the rows written."""
     with transaction.atomic():
@@ -133,7 +154,8 @@ def _works(organisation: Organisation, rows: Sequence[Work], now: datetime) -> i
             organisation=organisation, cluster=one.cluster, namespace=one.namespace, workload=one.workload,
             kind=one.kind, start=one.start, end=one.end, cpu_request=one.cpu_request, cpu_p99=one.cpu_p99,
             cpu_mean=one.cpu_mean, memory_request=one.memory_request, memory_p99=one.memory_p99,
-            memory_mean=one.memory_mean, cpu_cost=one.cpu_cost, memory_cost=one.memory_cost, cost=one.cost,
+            memory_mean=one.memory_mean, labels=dict(one.labels), cpu_cost=one.cpu_cost,
+            memory_cost=one.memory_cost, cost=one.cost,
             currency=one.currency, source="file", loaded_at=now,
         )
         for one in rows

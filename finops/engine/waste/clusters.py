@@ -1,4 +1,5 @@
-"""Requests of Kubernetes workloads against what they use, and cost by namespace with idle and shared shown.
+"""Requests of Kubernetes workloads against what they use, and cost by namespace, workload or label with idle
+and shared shown.
 
     needed of a resource = p99 of use x (1 + head-room)
     saving a month = (cost of CPU x part above needed + cost of memory x part above needed) / hours x 730
@@ -9,7 +10,7 @@ fewer: the lower end is nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -62,11 +63,13 @@ def excess_of(work: Work, head_room: float) -> Excess | None:
 
 
 @dataclass(frozen=True)
-class NamespaceCost:
-    """A namespace's cost: its own, and its parts of idle and shared cost, divided by own cost."""
+class GroupCost:
+    """A group's cost: its own, and its parts of idle and shared cost, divided by own cost. `name` "": what
+    carries no such name.
+    """
 
     cluster: str
-    namespace: str
+    name: str
     currency: str
     own: Decimal
     idle: Decimal
@@ -78,11 +81,16 @@ class NamespaceCost:
         return self.own + self.idle + self.shared
 
 
-def by_namespace(found: Iterable[Work]) -> list[NamespaceCost]:
-    """Cost by namespace; idle and shared cost of a cluster is divided exactly, so that parts sum to the
-    whole.
+def by_namespace(found: Iterable[Work]) -> list[GroupCost]:
+    """Cost by namespace."""
+    return by_group(found, lambda work: work.namespace)
 
-    A cluster without any own cost keeps idle and shared under the namespace "".
+
+def by_group(found: Iterable[Work], name: Callable[[Work], str]) -> list[GroupCost]:
+    """Cost by what `name` says of a workload; idle and shared cost of a cluster is divided exactly, so that
+    parts sum to the whole.
+
+    A cluster without any own cost keeps idle and shared under the name "".
     """
     own: dict[tuple[str, str], dict[str, Decimal]] = {}
     spread: dict[tuple[str, str], dict[str, Decimal]] = {}
@@ -92,7 +100,7 @@ def by_namespace(found: Iterable[Work]) -> list[NamespaceCost]:
         place = (work.cluster, work.currency)
         if work.kind == WORK:
             held = own.setdefault(place, {})
-            held[work.namespace] = held.get(work.namespace, ZERO) + work.cost
+            held[name(work)] = held.get(name(work), ZERO) + work.cost
         else:
             parts = spread.setdefault(place, {IDLE: ZERO, SHARED: ZERO})
             parts[work.kind] += work.cost
@@ -102,10 +110,9 @@ def by_namespace(found: Iterable[Work]) -> list[NamespaceCost]:
         parts = spread.get(place, {IDLE: ZERO, SHARED: ZERO})
         idle, shared = (_divided(parts[kind], names) for kind in (IDLE, SHARED))
         rows += [
-            NamespaceCost(place[0], name, place[1], cost, idle[name], shared[name])
-            for name, cost in names.items()
+            GroupCost(place[0], one, place[1], cost, idle[one], shared[one]) for one, cost in names.items()
         ]
-    return sorted(rows, key=lambda row: (-row.total, row.cluster, row.namespace))
+    return sorted(rows, key=lambda row: (-row.total, row.cluster, row.name))
 
 
 def _divided(amount: Decimal, names: Mapping[str, Decimal]) -> dict[str, Decimal]:

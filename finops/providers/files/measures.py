@@ -34,6 +34,7 @@ MAX_BYTES = 256 * 2**20
 GIB = 2**30
 MOST_NAME = 200
 MOST_HELD = 12
+MOST_LABELS = 100
 MOST_SAMPLES = 2**31 - 1  # as many as are kept count
 IDLE_NAMES = {"__idle__": IDLE, "__unallocated__": SHARED, "__unmounted__": SHARED}
 
@@ -186,7 +187,7 @@ def _works(rows: Sequence[Mapping[str, str]], file: str) -> Measures:
                     _said(row, "workload") or kind, kind, start,
                     end, _maybe(row, "cpu_request"), _maybe(row, "cpu_p99"),
                     _maybe(row, "memory_request_gib"), _maybe(row, "memory_p99_gib"), cpu, memory, cost,
-                    currency,
+                    currency, labels=_labels(row.get("labels") or ""),
                 )
             )  # fmt: skip
         except _BadCellError as error:
@@ -312,7 +313,36 @@ def _allocation(name: str, row: Mapping[str, Any]) -> Work:
         _maybe(row, "cpuCoreRequestAverage"), _maybe(raw, "cpuCoreUsageMax"),
         _gib(_maybe(row, "ramByteRequestAverage")), _gib(_maybe(raw, "ramByteUsageMax")), cpu, memory, total,
         "USD", _maybe(row, "cpuCoreUsageAverage"), _gib(_maybe(row, "ramByteUsageAverage")),
+        _object_labels(about.get("labels")),
     )  # fmt: skip
+
+
+def _labels(text: str) -> dict[str, str]:
+    """`team=web;app=shop`. Raises _BadCellError."""
+    found: dict[str, str] = {}
+    for part in filter(None, (one.strip() for one in text.split(";"))):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            raise _BadCellError("labels", f"name=value with semicolons, not {part[:40]}")
+        found[name.strip()] = value.strip()
+    return _limited(found)
+
+
+def _object_labels(value: Any) -> dict[str, str]:
+    """Labels of OpenCost: an object of texts, or nothing."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _BadCellError("labels", "no object")
+    return _limited({str(name): str(held) for name, held in value.items()})
+
+
+def _limited(found: dict[str, str]) -> dict[str, str]:
+    if len(found) > MOST_LABELS or any(
+        len(text) > MOST_NAME or "\x00" in text for pair in found.items() for text in pair
+    ):
+        raise _BadCellError("labels", f"at most {MOST_LABELS} labels of {MOST_NAME} characters")
+    return found
 
 
 def _added(one: Work, other: Work) -> Work:
