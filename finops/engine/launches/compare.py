@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from finops.engine.launches.deadline import Job, greedy, on_demand, run, uniform_progress
+from finops.engine.launches.deadline import ChooseZone, Job, greedy, on_demand, play, uniform_progress
 from finops.engine.launches.optimum import optimum
-from finops.engine.launches.plan_ahead import advice
+from finops.engine.launches.zones import cheapest, over_zones, zones_advice
 from finops.frames.availability import AvailabilityTrace
+
+STRATEGIES = ("advice", "greedy", "uniform_progress", "on_demand", "optimum")
+# Our policy without what was seen before the start.
+UNSEEN = "advice_unseen"
 
 
 @dataclass(frozen=True)
@@ -36,22 +41,45 @@ def compare(trace: AvailabilityTrace, job: Job, *, starts: int) -> tuple[dict[st
 
     `advice` knows the trace before each start; the optimum knows all of it; the others need no past.
     """
-    gap = trace.gap_seconds
+    return compare_zones([trace], (1.0,), job, starts=starts)
+
+
+def compare_zones(
+    zones: Sequence[AvailabilityTrace],
+    prices: Sequence[float],
+    job: Job,
+    *,
+    starts: int,
+    unseen: bool = False,
+) -> tuple[dict[str, Share], int]:
+    """As `compare`, with several zones to choose from; their ticks are of one length and begin together.
+    `unseen`: with `UNSEEN`, our policy when nothing is known of the time before the start.
+
+    Raises ValueError where they are not of one length, or too short.
+    """
+    gap = zones[0].gap_seconds
+    if any(one.gap_seconds != gap for one in zones):
+        raise ValueError("the zones' ticks are not of one length")
+    size = min(one.available.size for one in zones)
+    flags = np.stack([one.available[:size] for one in zones], axis=1)
     costs: dict[str, list[float]] = {}
     missed: dict[str, int] = {}
-    places = starts_of(trace, job, starts)
+    places = starts_of(AvailabilityTrace(gap, flags[:, 0]), job, starts)
     for first in places:
-        ahead = trace.available[first : first - (-job.deadline // gap)]
-        base = run(job, gap, ahead, on_demand(job, gap))
-        played = {
-            "advice": run(job, gap, ahead, advice(job, gap, trace.available[:first])),
-            "greedy": run(job, gap, ahead, greedy(job, gap)),
-            "uniform_progress": run(job, gap, ahead, uniform_progress(job, gap)),
-            "on_demand": base,
-        }
+        ahead = flags[first : first - (-job.deadline // gap)]
+        played = {name: play(job, gap, ahead, prices, one) for name, one in _rivals(job, gap, prices).items()}
+        for name, past in {"advice": flags[:first], **({UNSEEN: flags[:0]} if unseen else {})}.items():
+            played[name] = play(job, gap, ahead, prices, zones_advice(job, gap, past, prices))
+        base = played["on_demand"].cost
         for name, outcome in played.items():
-            costs.setdefault(name, []).append(outcome.cost / base.cost)
+            costs.setdefault(name, []).append(outcome.cost / base)
             missed[name] = missed.get(name, 0) + outcome.missed
-        costs.setdefault("optimum", []).append(optimum(job, gap, ahead) / base.cost)
+        costs.setdefault("optimum", []).append(optimum(job, gap, ahead, prices) / base)
         missed["optimum"] = 0
-    return {name: Share(float(np.mean(found)), missed[name]) for name, found in costs.items()}, len(places)
+    names = (*STRATEGIES, UNSEEN) if unseen else STRATEGIES
+    return {name: Share(float(np.mean(costs[name])), missed[name]) for name in names}, len(places)
+
+
+def _rivals(job: Job, gap: int, prices: Sequence[float]) -> dict[str, ChooseZone]:
+    made = {"greedy": greedy, "uniform_progress": uniform_progress, "on_demand": on_demand}
+    return {name: over_zones(one(job, gap), cheapest(prices)) for name, one in made.items()}

@@ -8,11 +8,14 @@ Time of an instance is paid by the second, overhead included. The last tick ends
 
 The strategies' rules are those of Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under
 Deadlines", NSDI 2024. Slack is the time left less the work left. All durations are whole seconds.
+
+`play` has several zones, each with its own availability and Spot price; a move to another zone is a start.
+A gang counts as there where all of its machines are; it starts, is lost and is paid as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -51,13 +54,16 @@ class Job:
 
 @dataclass
 class Standing:
-    """A run at the start of tick `tick`: seconds left, work left, what runs and its overhead still to do."""
+    """A run at the start of tick `tick`: seconds left, work left, what runs (on Spot: in which zone) and its
+    overhead still to do.
+    """
 
     tick: int
     left: int
     work: int
     market: Market = Market.NONE
     starting: int = 0
+    zone: int = 0
 
     @property
     def slack(self) -> int:
@@ -74,6 +80,8 @@ class Outcome:
 
 # (standing, whether Spot is available in this tick) -> what to run in it
 Choose = Callable[[Standing, bool], Market]
+# The same with a flag a zone; the number is the zone of a choice of Spot
+ChooseZone = Callable[[Standing, Sequence[bool]], tuple[Market, int]]
 
 
 def run(job: Job, gap: int, available: Flags, choose: Choose) -> Outcome:
@@ -81,28 +89,37 @@ def run(job: Job, gap: int, available: Flags, choose: Choose) -> Outcome:
 
     A strategy that chooses Spot where there is none waits.
     """
+    return play(job, gap, available[:, None], (1.0,), lambda at, there: (choose(at, there[0]), 0))
+
+
+def play(job: Job, gap: int, available: Flags, prices: Sequence[float], choose: ChooseZone) -> Outcome:
+    """As `run` with zones: `available` has a row a tick and a column a zone; `prices` are the zones' Spot
+    prices in the unit in which `job.ratio` is the on-demand price.
+    """
     ticks = -(-job.deadline // gap)
-    if available.size < ticks:
-        raise ValueError(f"{ticks} ticks are needed, {available.size} are there")
+    if len(available) < ticks:
+        raise ValueError(f"{ticks} ticks are needed, {len(available)} are there")
+    if available.shape[1] != len(prices) or not all(price > 0 for price in prices):
+        raise ValueError("each zone needs a price above 0")
     at = Standing(0, job.deadline, job.work)
     cost = 0.0
-    for tick in range(ticks):
+    for tick, there in enumerate(available[:ticks].tolist()):
         at.tick = tick
-        there = bool(available[tick])
-        if at.market is Market.SPOT and not there:
+        if at.market is Market.SPOT and not there[at.zone]:
             at.market, at.starting = Market.NONE, 0
-        chosen = choose(at, there)
-        if chosen is Market.SPOT and not there:
-            chosen = Market.NONE
-        if chosen is not at.market:
-            at.market, at.starting = chosen, job.overhead if chosen else 0
+        market, zone = choose(at, there)
+        if market is Market.SPOT and not there[zone]:
+            market = Market.NONE
+        if market is not at.market or (market is Market.SPOT and zone != at.zone):
+            at.market, at.zone, at.starting = market, zone, job.overhead if market else 0
         span = min(gap, at.left)
-        if chosen:
+        if market:
+            price = prices[at.zone] if market is Market.SPOT else job.ratio
             idle = min(at.starting, span)
             done = min(span - idle, at.work)
             at.starting -= idle
             at.work -= done
-            cost += (span if at.work else idle + done) * job.price(chosen)
+            cost += (span if at.work else idle + done) * price
         at.left -= span
         if not at.work:
             return Outcome(cost, False)

@@ -42,7 +42,7 @@ def advice(job: Job, gap: int, history: Flags) -> Choose:
 
 
 @dataclass
-class _Past:
+class Past:
     """Time spent and runs ended by [unavailable, available] and band of age."""
 
     gap: int
@@ -72,15 +72,23 @@ class _Past:
         """The band of the tick seen last; bands without Spot first, then those with."""
         return int(self.there or 0) * AGES.size + self._band(max(0, self.age - self.gap))
 
+    def rate(self) -> float:
+        """Chance a second that the run of now ends, by its age; of a market never seen the prior's."""
+        kind, band = int(self.there or 0), self.phase() % AGES.size
+        return float(self._rates(kind)[band])
+
+    def _rates(self, kind: int) -> Floats:
+        overall = (self.ended[kind].sum() + 1) / (self.seconds[kind].sum() + PRIOR_SECONDS)
+        found: Floats = (self.ended[kind] + 1) / (self.seconds[kind] + 1 / overall)
+        return found
+
     def transitions(self, step: int) -> Floats:
         """Chance from band to band within `step` seconds, rows sum to 1."""
         size = AGES.size
         lengths = np.append(np.diff(AGES), np.inf)
         found = np.zeros((2 * size, 2 * size))
         for kind in (0, 1):
-            overall = (self.ended[kind].sum() + 1) / (self.seconds[kind].sum() + PRIOR_SECONDS)
-            rate = (self.ended[kind] + 1) / (self.seconds[kind] + 1 / overall)
-            ends = 1 - np.exp(-rate * step)
+            ends = 1 - np.exp(-self._rates(kind) * step)
             older = np.minimum(1.0, step / lengths)
             for band in range(size):
                 row = found[kind * size + band]
@@ -99,7 +107,7 @@ class _PlanAhead:
         self.step = gap * max(1, round(STEP_SECONDS / gap))
         self.unit = self.step / UNITS_PER_STEP
         self.lost = int(np.ceil(job.overhead / self.unit))
-        self.past = _Past(gap)
+        self.past = Past(gap)
         for there in history:
             self.past.see(bool(there))
         self.replan_below: int | None = None

@@ -21,7 +21,7 @@ from finops.providers.files.archives import Entry, UnreadableError, Walk
 MAX_BYTES = 64 * 1024 * 1024
 
 
-def availability_of(path: str, *, count: int = 1) -> AvailabilityTrace:
+def availability_of(path: str, *, count: int = 1, zero_is_there: bool = False) -> AvailabilityTrace:
     """The trace in a file (xz, gz, zip or plain). Raises UnreadableError with what is wrong and where."""
     found = [_bytes_of(entry) for entry in Walk(path).entries()]
     if len(found) != 1:
@@ -30,11 +30,11 @@ def availability_of(path: str, *, count: int = 1) -> AvailabilityTrace:
         text = found[0].decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UnreadableError("no text in UTF-8") from None
-    return read_availability(text, count=count)
+    return read_availability(text, count=count, zero_is_there=zero_is_there)
 
 
-def read_availability(text: str, *, count: int = 1) -> AvailabilityTrace:
-    """As `availability_of`, of the JSON's text.
+def read_availability(text: str, *, count: int = 1, zero_is_there: bool = False) -> AvailabilityTrace:
+    """As `availability_of`, of the JSON's text. `zero_is_there`: the other reading, for comparison.
 
     >>> read_availability('{"metadata": {"gap_seconds": 600}, "data": [1, 0, 2]}').available.tolist()
     [True, False, True]
@@ -53,6 +53,8 @@ def read_availability(text: str, *, count: int = 1) -> AvailabilityTrace:
     for place, value in enumerate(data, start=1):
         if not _number(value):
             raise UnreadableError(f"data, row {place}: no number of instances: {value!r}")
+    if zero_is_there:
+        return AvailabilityTrace(int(gap), np.array([value == 0 for value in data], dtype=np.bool_))
     return AvailabilityTrace(int(gap), np.array([value >= count for value in data], dtype=np.bool_))
 
 

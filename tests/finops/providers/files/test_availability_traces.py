@@ -36,3 +36,9 @@ def test_a_trace_is_read_also_packed_and_for_gangs(tmp_path: Path) -> None:
 def test_what_is_no_trace_is_refused_with_its_place(text: str, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
         read_availability(text)
+
+
+def test_the_other_reading_of_zero_is_there_for_comparison() -> None:
+    text = '{"metadata": {"gap_seconds": 600}, "data": [1, 0, 2]}'
+    assert read_availability(text).available.tolist() == [True, False, True]
+    assert read_availability(text, zero_is_there=True).available.tolist() == [False, True, False]
