@@ -34,11 +34,11 @@ COLUMNS = (
 )  # fmt: skip
 _ASKED = "charge_period_start >= $start AND charge_period_start < $end"
 # What is no use: fees, taxes, credits and what takes a covered line back.
-_IS_USE = (
+IS_USE = (
     "(x_line_item_type IS NULL OR x_line_item_type NOT IN ('SavingsPlanNegation', 'RIFee', 'Fee', 'Tax', "
     "'Credit', 'Refund', 'SavingsPlanRecurringFee', 'SavingsPlanUpfrontFee'))"
 )
-_COVERED = (
+COVERED = (
     "(coalesce(x_line_item_type, '') IN ('DiscountedUsage', 'SavingsPlanCoveredUsage') "
     "OR coalesce(commitment_discount_status, '') = 'Used')"
 )
@@ -65,14 +65,14 @@ FROM (
         epoch_us(l.charge_period_start) // {HOUR_US} AS hour, l.charge_period_start AS begun,
         l.charge_period_end AS ended,
         epoch_us(l.charge_period_end) - epoch_us(l.charge_period_start) <= {HOUR_US} AS hourly,
-        l.x_quantity AS quantity, l.effective_cost AS cost, {_COVERED} AS covered,
+        l.x_quantity AS quantity, l.effective_cost AS cost, {COVERED} AS covered,
         coalesce(l.x_line_item_type, '') = 'SavingsPlanCoveredUsage' AS planned,
         l.commitment_discount_id AS commitment, n.hour IS NOT NULL AS night,
         l.x_usage_type AS usage_type, l.x_operation AS operation, l.x_instance_type AS instance_type
     FROM {BILL_LINES} l
     JOIN waste_kinds k ON l.x_usage_type = k.usage_type AND coalesce(l.x_product_code, '') = k.product
     LEFT JOIN waste_nights n ON n.hour = epoch_us(l.charge_period_start) // {HOUR_US}
-    WHERE {_ASKED} AND {_IS_USE}
+    WHERE {_ASKED} AND {IS_USE}
 ) GROUP BY ALL
 """
 _USES = """

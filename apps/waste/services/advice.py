@@ -34,7 +34,7 @@ from apps.waste.services.gather import JUDGED, Gathered, gather
 from apps.waste.wording import kept_text, text_of, title_of, unjudged_text
 from finops.engine.spend import Window
 from finops.engine.waste.judge import Judged, judge
-from finops.engine.waste.model import Candidate, Kept, Target, Unjudged, World, interval
+from finops.engine.waste.model import Candidate, Kept, Target, Unjudged, World, interval, uncovered
 from finops.fingerprint import code_fingerprint
 from finops.frames.waste import Key, Told, waste_rules
 from finops.lake import BILL_LINES
@@ -167,6 +167,7 @@ def finding(one: Candidate, world: World, costs: Mapping[tuple[Key, str], list[D
         "currency": one.currency,
         "monthly_cost": amount(one.monthly_cost),
         "uncovered_monthly": amount(one.uncovered),
+        "metered_monthly": amount(metered_monthly(one, world)),
         "saving_low": amount(low),
         "saving": amount(one.saving),
         "saving_high": amount(high),
@@ -189,6 +190,15 @@ def finding(one: Candidate, world: World, costs: Mapping[tuple[Key, str], list[D
         "rule_source": rule.source,
     }
     return found | {"title": title_of(found), "text": text_of(found), "commands": commands(found)}
+
+
+def metered_monthly(one: Candidate, world: World) -> Decimal:
+    """What all metered lines of the resource cost a month without what a commitment paid: later bills are
+    measured against it, whatever the lines are called then.
+    """
+    uses = world.by_key.get(one.key, {}).values()
+    whole = sum((world.monthly(use, uncovered(use) or Decimal(0)) for use in uses), Decimal(0))
+    return whole or one.uncovered
 
 
 def _target(one: Target) -> Document:

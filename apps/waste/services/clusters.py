@@ -82,6 +82,7 @@ def _finding(one: Excess, rule: Rule) -> Document:
         "currency": work.currency,
         "monthly_cost": _amount(one.monthly_cost),
         "uncovered_monthly": _amount(one.monthly_cost),
+        "metered_monthly": _amount(one.monthly_cost),
         "saving_low": "0",
         "saving": _amount(one.saving),
         "saving_high": _amount(one.saving),

@@ -146,3 +146,94 @@ def test_requests_above_use_are_a_finding_and_idle_is_divided(
         ("web", "60", "6", "66"), ("ops", "40", "4", "44"),
     ]  # fmt: skip
     assert shown["totals"] == {"USD": "110"}
+
+
+def moved(rows: list[dict[str, Any]], days: int) -> list[dict[str, Any]]:
+    """The same lines so many days later."""
+    later = timedelta(days=days)
+    return [
+        one | {"charge_period_start": one["charge_period_start"] + later,
+               "charge_period_end": one["charge_period_end"] + later, "x_day": one["x_day"] + later}
+        for one in rows
+    ]  # fmt: skip
+
+
+def test_the_whole_life_of_a_finding_over_two_months(
+    organisation: Organisation, settings: Any, tmp_path: Path
+) -> None:
+    """March: an instance that never sleeps, its traffic, an unused volume. April: it sleeps for a half of its
+    hours, its traffic triples, the volume is gone after two days and left a snapshot.
+    """
+    from apps.recommendations.services.decisions import recommendation_accept
+    from tests.support.lake import fresh_lake
+
+    given = {"actor": Actor.system("test"), "now": datetime(2026, 4, 1, tzinfo=UTC)}
+    tags = {"tags": {"user:env": "dev"}, "x_instance_type": "m7i.large", "x_operation": "RunInstances"}
+    box = hours(BOX, "BoxUsage:m7i.large", "0.1008", **tags)
+    traffic = hours(BOX, "DataTransfer-Out-Bytes", "0.5")
+    volume = hours("vol-1", "EBS:VolumeUsage.gp3", "0.01096", x_quantity="0.137")
+    measures_keep(
+        organisation=organisation,
+        content=b"resource,kind,attached_to\nvol-1,volume,\n",
+        name="v.csv",
+        now=NOW,
+    )
+    with fresh_lake(settings, tmp_path / "lake"):
+        put_bill([*box, *traffic, *volume], period=date(2026, 3, 1), organisation=organisation)
+        waste_rows_publish(organisation=organisation, now=NOW)
+        rows = {row.document["rule"]: row for row in Recommendation.objects.filter(kind=KIND)}
+        assert set(rows) == {"nights-and-weekends", "volume-unattached"}
+        for row in rows.values():
+            recommendation_accept(recommendation=row, **given)
+        april = [*moved(box, 15)[::2], *(one | {"billed_cost": "1.5"} for one in moved(traffic, 15))]
+        last = moved(traffic, 30)[-1] | {
+            "x_day": date(2026, 4, 30), "charge_period_start": datetime(2026, 4, 30, 23, tzinfo=UTC),
+            "charge_period_end": datetime(2026, 5, 1, tzinfo=UTC),
+        }  # fmt: skip
+        put_bill([*april, *moved(volume, 15)[:48], last], period=date(2026, 4, 1), organisation=organisation)
+        now = datetime(2026, 5, 10, tzinfo=UTC)
+        assert realised_refresh(organisation=organisation, now=now) > 0
+        # Measured once: the same bills say the same, and no month is there twice.
+        assert realised_refresh(organisation=organisation, now=now, again=True) == 0
+        slept = rows["nights-and-weekends"].realised.get(month=date(2026, 4, 1))
+        deleted = rows["volume-unattached"].realised.get(month=date(2026, 4, 1))
+    assert slept.counterfactual == Decimal("0.1008") * 720
+    assert slept.actual == Decimal("0.1008") * 168
+    assert slept.saving == slept.counterfactual - slept.actual
+    # 48 hours of the volume, then 670 hours of a snapshot at 0.05 / 0.08 of its price until the end of April.
+    assert deleted.counterfactual == Decimal("7.8912")
+    snapshot = Decimal("0.01096") * Decimal("0.625")
+    gone = Decimal((datetime(2026, 5, 1, tzinfo=UTC) - april_end(volume)).total_seconds()) / 3600
+    assert abs(deleted.actual - (Decimal("0.01096") * 48 + snapshot * gone)) < Decimal("0.0001")
+
+
+def april_end(rows: list[dict[str, Any]]) -> datetime:
+    """The end of the volume's last line in April."""
+    found: datetime = moved(rows, 15)[47]["charge_period_end"]
+    return found
+
+
+def test_alternatives_on_one_resource_are_accepted_once_and_never_added_up(bill: Organisation) -> None:
+    from django.core.exceptions import ValidationError
+
+    from apps.recommendations.services.decisions import recommendation_accept
+
+    rows = hours("vol-2", "EBS:VolumeUsage.gp2", "0.0137", x_quantity="0.137")
+    put_bill(rows, period=date(2026, 3, 1), organisation=bill, payer="5")
+    listed = b"resource,kind,attached_to\nvol-2,volume,\n"
+    measures_keep(organisation=bill, content=listed, name="v.csv", now=NOW)
+    document = advise_waste(organisation=bill, at=NOW)
+    both = [one for one in document["findings"] if one["resource"] == "vol-2"]
+    assert [(one["rule"], one["counted"]) for one in both] == [
+        ("volume-unattached", True), ("volume-gp2", False),
+    ]  # fmt: skip
+    counted = sum(Decimal(one["saving"]) for one in document["findings"] if one["counted"])
+    assert Decimal(document["totals"]["USD"]["saving"]) == counted
+    waste_rows_publish(organisation=bill, now=NOW)
+    first, second = Recommendation.objects.filter(kind=KIND, subject__endswith=":vol-2").order_by("-saving")
+    given = {"actor": Actor.system("test"), "now": datetime(2026, 4, 1, tzinfo=UTC)}
+    recommendation_accept(recommendation=first, **given)
+    with pytest.raises(ValidationError):
+        recommendation_accept(recommendation=second, **given)
+    second.refresh_from_db()
+    assert second.state == "open"
