@@ -16,6 +16,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 30.0,
         "options": {"expires": 29},
     },
+    "every-minute-help-long-queues": {
+        "task": "launches.bursts",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
     "every-fifteen-minutes-price-machines-that-ended": {
         "task": "launches.costs",
         "schedule": 900.0,

@@ -6,6 +6,7 @@ import structlog
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
+from apps.launches.services.bursts import bursts_tick
 from apps.launches.services.clock import database_now, due_launches, launches_tick
 from apps.launches.services.costs import costs_fill
 from apps.launches.services.interruptions import notices_take
@@ -62,3 +63,12 @@ def launches_costs() -> None:
     priced = costs_fill(now=database_now())
     if priced:
         log.info("attempts_priced", attempts=priced)
+
+
+@shared_task(name="launches.bursts")
+def launches_bursts() -> None:
+    """Buy help for long queues, end what is idle; then hand out what is due."""
+    done = bursts_tick(now=database_now())
+    if any(done.values()):
+        log.info("launches_burst", **done)
+        launches_hand_out(*due_launches())

@@ -69,6 +69,7 @@ WHY = {
     "done": gettext_noop("The work is done."),
     "job_failed": gettext_noop("The job said that it failed: %(message)s"),
     "stopped_outside": gettext_noop("Somebody outside ended the machine: %(message)s"),
+    "drained": gettext_noop("The queue that it helped has drained, or its hours are over."),
     "cancelled": gettext_noop("Cancelled by %(by)s: %(reason)s"),
     "broken": gettext_noop("It cannot be carried out: %(message)s"),
 }
@@ -131,6 +132,16 @@ TRIALS = {
     "away": gettext_lazy("The place could not be asked."),
 }
 
+# Why a queue has the help that it has.
+BURSTS = {
+    "off": gettext_lazy("The backlog is within its limit: no help is needed."),
+    "on": gettext_lazy("The backlog is above its limit: help is bought."),
+    "full": gettext_lazy("The backlog is above its limit, and no more machines are allowed."),
+    "draining": gettext_lazy("The backlog is back within its limit: help ends once it is idle."),
+    "idle": gettext_lazy("Idle help was ended."),
+    "zero": gettext_lazy("The last of the help was ended."),
+}
+
 MARKETS = {"spot": gettext_lazy("Spot"), "on-demand": gettext_lazy("on demand")}
 # Values that are times, ISO 8601 as they are stored.
 MOMENTS = frozenset({"at", "deadline"})
@@ -160,6 +171,11 @@ def event_text(kind: str, document: Mapping[str, Any]) -> str:
     if "next" in told:
         told["next"] = STEPS.get(str(told["next"]), told["next"])
     return _filled(EVENTS.get(kind, kind), told)
+
+
+def burst_text(why: str) -> str:
+    """How a queue's rule stands, in the reader's language; what went wrong as it was said."""
+    return str(BURSTS.get(why, why))
 
 
 class _Known(dict[str, Any]):

@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                 ("active", models.BooleanField(default=True, verbose_name="active")),
                 ("bursting", models.BooleanField(default=False)),
                 ("backlog", models.FloatField(blank=True, null=True)),
-                ("wanted", models.PositiveIntegerField(default=0)),
+                ("idle_since", models.DateTimeField(blank=True, null=True)),
                 ("message", models.CharField(blank=True, max_length=500)),
                 ("judged_at", models.DateTimeField(blank=True, null=True)),
                 ("turn", models.PositiveIntegerField(default=0)),

@@ -13,7 +13,8 @@ class LaunchBurst(models.Model):
 
     `start`, `stop`: hours of backlog above which help is bought, and at or below which it ends. `job`: what a
     helper is and runs, as a plan takes it; it lives `hours` at most. `turn` counts the plans that were made.
-    `bursting`, `backlog` (hours, null for work that nothing takes), `judged_at`: as last judged.
+    `bursting`, `idle_since`, `backlog` (hours, null for work that nothing takes), `judged_at`, `message`: as
+    last judged.
     """
 
     organisation = models.ForeignKey(
@@ -33,7 +34,7 @@ class LaunchBurst(models.Model):
     active = models.BooleanField(_("active"), default=True)
     bursting = models.BooleanField(default=False)
     backlog = models.FloatField(null=True, blank=True)
-    wanted = models.PositiveIntegerField(default=0)
+    idle_since = models.DateTimeField(null=True, blank=True)
     message = models.CharField(max_length=500, blank=True)
     judged_at = models.DateTimeField(null=True, blank=True)
     turn = models.PositiveIntegerField(default=0)
