@@ -65,6 +65,17 @@ class ForgivingCache(RedisCache):
         """Keep a value that is not there; True also when the server is away, so nobody waits for a lock."""
         return bool(self._try(super().add, True, *args, **kwargs))
 
+    def count(self, key: str, timeout: int) -> int:
+        """How often this was called for `key` within `timeout` seconds of the first time, in one question.
+
+        Raises RedisError when the server is away.
+        """
+        name = self.make_and_validate_key(key)
+        asked = self._cache.get_client(name, write=True).pipeline(transaction=False)
+        asked.incr(name)
+        asked.expire(name, timeout, nx=True)
+        return int(asked.execute()[0])
+
     def touch(self, *args: Any, **kwargs: Any) -> bool:
         """Prolong a value; False when it is not there or cannot be reached."""
         return bool(self._try(super().touch, False, *args, **kwargs))

@@ -9,8 +9,8 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from apps.accounts.key_cache import cached_key_of_token
 from apps.accounts.models import ApiKey
-from apps.accounts.selectors import api_key_of_token
 from apps.accounts.services import api_key_used
 from apps.api.errors import Refused
 
@@ -45,7 +45,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             raise AuthenticationFailed(_("Send the key as: Authorization: Bearer opk_…"))
         now = timezone.now()
-        key, state = api_key_of_token(token.strip(), now=now)
+        key, state = cached_key_of_token(token.strip(), now=now)
         if key is None:
             raise AuthenticationFailed(_("This is no key of this installation."))
         if state != "active":

@@ -62,6 +62,7 @@ def complete(result: dict[str, Any], generator: Any, request: Any, public: bool)
     components = result.setdefault("components", {})
     schemas = components.get("schemas", {})
     for name, schema in schemas.items():
+        _any_of_null(schema)
         _complete_fields(name, schema)
     components["headers"] = {
         name: {"description": text, "schema": schema} for name, (text, schema) in HEADERS.items()
@@ -71,6 +72,18 @@ def complete(result: dict[str, Any], generator: Any, request: Any, public: bool)
         for method, operation in methods.items():
             _complete_operation(method, operation, schemas)
     return result
+
+
+def _any_of_null(schema: Any) -> None:
+    """`oneOf` of anything and null refuses null, which is anything too: it becomes `anyOf`."""
+    if isinstance(schema, list):
+        for inner in schema:
+            _any_of_null(inner)
+    elif isinstance(schema, dict):
+        if {"type": "null"} in (schema.get("oneOf") or ()):
+            schema["anyOf"] = schema.pop("oneOf")
+        for inner in schema.values():
+            _any_of_null(inner)
 
 
 def kinds_of(schema: dict[str, Any]) -> set[str]:

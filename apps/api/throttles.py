@@ -37,13 +37,18 @@ class ActorThrottle(BaseThrottle):
         name = f"throttle:{who}:{int(self._now // WINDOW_SECONDS)}"
         limit = int(settings.API_THROTTLE_PER_MINUTE)
         try:
-            cache.add(name, 0, timeout=2 * WINDOW_SECONDS)
-            count = cache.incr(name)
+            count = self._count(name)
             request._request.rate = (limit, max(limit - count, 0), self.left())  # type: ignore[attr-defined]
             return bool(count <= limit)
         except (RedisError, ValueError) as error:
             log.warning("throttle_without_cache", error=str(error))
             return True
+
+    def _count(self, name: str) -> int:
+        if hasattr(cache, "count"):  # finops.cache: one question instead of three
+            return int(cache.count(name, timeout=2 * WINDOW_SECONDS))
+        cache.add(name, 0, timeout=2 * WINDOW_SECONDS)
+        return int(cache.incr(name))
 
     def left(self) -> int:
         """Whole seconds to the next minute of the clock."""

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from apps.accounts.actors import Actor
+from apps.accounts.key_cache import keys_changed
 from apps.accounts.models import ActorKind, ApiKey, Organisation, Team
 from apps.accounts.roles import Scope
 from apps.accounts.selectors import secret_hash
@@ -102,6 +103,7 @@ def api_key_create(
 def api_key_revoke(*, key: ApiKey, actor: Actor, now: datetime) -> ApiKey:
     """Stop the key at once and for good; a second call changes nothing."""
     if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now) == 1:
+        keys_changed()
         before = _facts(key)
         key.refresh_from_db()
         audit_record(
@@ -122,3 +124,4 @@ def api_key_used(*, key: ApiKey, now: datetime) -> None:
     if key.last_used_at is None or key.last_used_at <= now - USED_EVERY:
         stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
         ApiKey.objects.filter(stale, pk=key.pk).update(last_used_at=now)
+        key.last_used_at = now
