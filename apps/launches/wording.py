@@ -18,6 +18,7 @@ WHY = {
     "hand_out": gettext_noop("It is due: the next free worker takes it."),
     "waits": gettext_noop("The provider asked to wait (%(code)s): tried again at %(at)s."),
     "interrupted": gettext_noop("Its machine was taken back: it goes on elsewhere with %(hours)s h done."),
+    "incomplete": gettext_noop("Not all of its machines came: what came was released, it is tried again."),
     "preempted": gettext_noop("Launch %(launch)s of priority %(priority)s took its place."),
     "no_answer": gettext_noop(
         "A call has no answer: the machine is looked for before anything else is done."
@@ -117,6 +118,7 @@ ENDINGS = {
     "failed": gettext_lazy("its work failed"),
     "stopped": gettext_lazy("somebody ended it"),
     "cancelled": gettext_lazy("the launch was cancelled"),
+    "incomplete": gettext_lazy("not all of its machines came"),
     "moved": gettext_lazy("the work moved on demand"),
     "unknown": gettext_lazy("the provider does not say why"),
 }

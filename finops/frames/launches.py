@@ -82,7 +82,8 @@ class Tried:
 @dataclass(frozen=True)
 class Machine:
     """One machine; `token` is None where the provider does not show it. `ending`, `ended_at`: of one that
-    ended, None where the provider does not say.
+    ended, None where the provider does not say. A gang is one machine: `members` are the ids of all of them,
+    `missing` how many are asked for and not there.
     """
 
     id: str
@@ -94,3 +95,5 @@ class Machine:
     ended_at: datetime | None = None
     region: str = ""
     instance_type: str = ""
+    members: tuple[str, ...] = ()
+    missing: int = 0

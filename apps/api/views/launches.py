@@ -56,6 +56,7 @@ class PlanBody(LaunchBody):
         default=60, min_value=0, max_value=planning.MAX_START_MINUTES, help_text="Later it is missed."
     )
     priority = serializers.IntegerField(default=0, min_value=0, max_value=MAX_PRIORITY)
+    gang = serializers.BooleanField(default=False, help_text="All machines start together or none does.")
     preemption = serializers.ChoiceField(choices=Preemption.values, default=Preemption.NEVER)
     repeat = serializers.CharField(required=False, max_length=40, help_text="`daily` or `mon-fri`.")
     clock = serializers.CharField(required=False, max_length=5, help_text="Local due time, 22:00.")

@@ -126,6 +126,8 @@ def attempt_document(one: Attempt) -> dict[str, Any]:
         "called_at": iso_or_none(one.called_at),
         "looks": one.looks,
         "machine": one.machine or None,
+        "machines": one.count,
+        "members": one.members,
         "started_at": iso_or_none(one.started_at),
         "noticed_at": iso_or_none(one.noticed_at),
         "ended_at": iso_or_none(one.ended_at),

@@ -57,6 +57,7 @@ def plan_document(plan: LaunchPlan) -> dict[str, Any]:
         "target": plan.target.name,
         "executor": plan.target.executor,
         "count": plan.count,
+        "gang": plan.gang,
         "hours": plan.hours,
         "priority": plan.priority,
         "preemption": plan.preemption,

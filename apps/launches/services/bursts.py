@@ -50,8 +50,8 @@ THERE = timedelta(minutes=3)
 UNTOLD_HOURS = 1.0
 MOST = 1000
 JOB_FIELDS = frozenset({
-    "types", "regions", "product", "min_vcpu", "min_memory_gib", "gpu", "gpus", "user_data", "command", "image",
-    "discount_pct",
+    "types", "regions", "product", "min_vcpu", "min_memory_gib", "gpu", "gpus", "user_data", "command",
+    "image", "discount_pct",
 })  # fmt: skip
 
 

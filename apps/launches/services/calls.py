@@ -83,6 +83,7 @@ def attempt_prepare(row: Launch, offer: Offer, now: datetime) -> Attempt:
             ),
             prepared_at=now,
             from_hours=row.done_hours,
+            count=plan.count // plan.parts,
         )
         launch_event(
             row, "called", attempt=number, type=attempt.instance_type, market=attempt.market,

@@ -78,7 +78,9 @@ def _cost(attempt: Attempt) -> tuple[Decimal, str] | None:
     spot = attempt.market == Market.SPOT and "spot_price" in target.settings
     own = target.settings.get("spot_price" if spot else "price")
     if own is not None:
-        return (Decimal(str(own)) * hours).quantize(SCALE), str(target.settings.get("currency") or "")
+        return (Decimal(str(own)) * hours * attempt.count).quantize(SCALE), str(
+            target.settings.get("currency") or ""
+        )
     product = str(job.get("product") or "")
     if attempt.market == Market.SPOT:
         return _spot(attempt, product, hours)
@@ -93,9 +95,9 @@ def _cost(attempt: Attempt) -> tuple[Decimal, str] | None:
         return None
     # What was planned holds the negotiated discount; the list does not.
     price = attempt.price if attempt.currency == listed.currency else None
-    return ((listed.price if price is None else min(price, listed.price)) * hours).quantize(SCALE), (
-        listed.currency
-    )
+    return ((listed.price if price is None else min(price, listed.price)) * hours * attempt.count).quantize(
+        SCALE
+    ), (listed.currency)
 
 
 def _spot(attempt: Attempt, product: str, hours: Decimal) -> tuple[Decimal, str] | None:
@@ -110,6 +112,7 @@ def _spot(attempt: Attempt, product: str, hours: Decimal) -> tuple[Decimal, str]
             product=product,
             start=attempt.started_at,
             hours=hours,
+            count=attempt.count,
         )
     except WorkloadError as error:
         log.info("attempt_not_priced", attempt=attempt.pk, reason=str(error))

@@ -80,6 +80,7 @@ def _aws_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer) -> dic
         offer,
         user_data=str(plan.job.get("user_data") or ""),
         max_price=offer.get("max_price"),
+        count=plan.count // plan.parts,
     )
 
 
@@ -92,7 +93,8 @@ def _open_simulated(target: LaunchTarget, region: str, now: datetime) -> Executo
 
 
 def _simulated_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer) -> dict[str, Any]:
-    return {"region": offer.get("region") or "", "type": offer.get("type") or "", "market": offer["market"]}
+    return {"region": offer.get("region") or "", "type": offer.get("type") or "", "market": offer["market"],
+            **({"count": plan.count} if plan.gang else {})}  # fmt: skip
 
 
 register(

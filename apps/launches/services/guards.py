@@ -189,12 +189,13 @@ def _own_budget(row: Launch, plan: LaunchPlan, high: Decimal | None) -> Stop | N
 
 
 def _room(plan: LaunchPlan, target: LaunchTarget, guard: LaunchGuard | None) -> Stop | None:
+    size = plan.count // plan.parts
     if target.max_instances is not None:
         here = machines_of(plan.organisation, target.pk)
-        if here >= target.max_instances:
+        if here + size > target.max_instances:
             return Stop("quota", {"running": here, "most": target.max_instances, "target": target.name})
     if guard is not None and guard.max_instances is not None:
         running = machines_of(plan.organisation)
-        if running >= guard.max_instances:
+        if running + size > guard.max_instances:
             return Stop("instances", {"running": running, "most": guard.max_instances})
     return None

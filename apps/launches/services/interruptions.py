@@ -7,11 +7,13 @@ from functools import partial
 
 import structlog
 from django.db import transaction
+from django.db.models import Q
 
 from apps.launches.models import Attempt, AttemptState, Launch, LaunchState, LaunchTarget, Market
 from apps.launches.selectors.values import iso
 from apps.launches.services.choosing import pace_of
 from apps.launches.services.executors import aws_access
+from apps.launches.services.gangs import end_all
 from apps.launches.services.outcomes import MOVED, attempt_ended, work_left
 from apps.launches.services.timeline import launch_event
 from finops.engine.launches.last_moment import Pace, may_stay_on_spot
@@ -27,7 +29,9 @@ def notice_keep(target: LaunchTarget, notice: Notice, now: datetime) -> bool:
     """Write a notice down; whether it told news of a machine that runs for us."""
     attempt = (
         Attempt.objects.filter(
-            launch__plan__target=target, machine=notice.machine, state=AttemptState.RUNNING
+            Q(machine=notice.machine) | Q(members__contains=[notice.machine]),
+            launch__plan__target=target,
+            state=AttemptState.RUNNING,
         )
         .select_related("launch")
         .first()
@@ -82,7 +86,7 @@ def interrupted_in_time(attempt: Attempt, executor: Executor, now: datetime) -> 
     """End a machine whose two minutes are over, or that is no longer safe for the deadline; what was done."""
     launch = attempt.launch
     if attempt.noticed_at is not None and now >= attempt.noticed_at:
-        executor.end(attempt.machine, now=now)
+        end_all(executor, attempt, now)
         attempt_ended(attempt, Ending.INTERRUPTED, now)
         return "interrupted"
     if attempt.market != Market.SPOT or launch.state != LaunchState.RUNNING:
@@ -90,7 +94,7 @@ def interrupted_in_time(attempt: Attempt, executor: Executor, now: datetime) -> 
     to_do = work_left(launch, attempt, now) * 3600
     if may_stay_on_spot(_pace(attempt, now), to_do=to_do):
         return "running"
-    executor.end(attempt.machine, now=now)
+    end_all(executor, attempt, now)
     with transaction.atomic():
         type(launch).objects.filter(pk=launch.pk).update(on_demand=True)
         launch_event(launch, "fallback", deadline=iso(launch.deadline) if launch.deadline else "")

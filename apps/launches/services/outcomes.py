@@ -12,11 +12,13 @@ from apps.launches.models import OPEN, OVER, Attempt, AttemptState, Launch, Laun
 from apps.launches.services.timeline import launch_event
 from finops.frames.launches import Ending, Machine
 
-PREEMPTED, CANCELLED, MOVED = "preempted", "cancelled", "moved"
+PREEMPTED, CANCELLED, MOVED, INCOMPLETE = "preempted", "cancelled", "moved", "incomplete"
 # Who gave its place up does not take it back before the other one has it.
 YIELDS = timedelta(minutes=1)
+# A place that had too few machines for a gang is asked again after so long.
+SPARSE = timedelta(minutes=10)
 # The work goes on elsewhere after these; a machine that somebody outside ended is not fought for.
-GOES_ON = frozenset({Ending.INTERRUPTED, Ending.UNKNOWN, PREEMPTED, MOVED})
+GOES_ON = frozenset({Ending.INTERRUPTED, Ending.UNKNOWN, PREEMPTED, MOVED, INCOMPLETE})
 
 
 def attempt_running(attempt: Attempt, machine: Machine, now: datetime, *, adopted: bool = False) -> bool:
@@ -28,8 +30,8 @@ def attempt_running(attempt: Attempt, machine: Machine, now: datetime, *, adopte
         if mine.state not in {AttemptState.PREPARED, AttemptState.CALLED, AttemptState.UNKNOWN}:
             return mine.state == AttemptState.RUNNING
         mine.state, mine.machine = AttemptState.RUNNING, machine.id
-        mine.started_at = machine.launched_at
-        mine.save(update_fields=["state", "machine", "started_at"])
+        mine.started_at, mine.members = machine.launched_at, list(machine.members)
+        mine.save(update_fields=["state", "machine", "started_at", "members"])
         if launch.state in OVER:
             return False
         launch.state, launch.stated_at, launch.lease_until = LaunchState.RUNNING, now, None
@@ -89,7 +91,7 @@ def attempt_ended(
         launch.done_hours = max(launch.done_hours, held)
         launch.lost_hours = round(launch.lost_hours + mine.lost_hours, 6)
         if mine.lost_hours and mine.price is not None:
-            cost = (mine.price * Decimal(repr(mine.lost_hours))).quantize(Decimal("1E-10"))
+            cost = (mine.price * mine.count * Decimal(repr(mine.lost_hours))).quantize(Decimal("1E-10"))
             launch.lost_cost = (launch.lost_cost or Decimal(0)) + cost
             launch.currency = launch.currency or mine.currency
         launch_event(launch, "ended", machine=mine.machine, ending=ending, lost=mine.lost_hours)
@@ -120,9 +122,9 @@ def _after_end(launch: Launch, ending: str, message: str, now: datetime, values:
         launch_over(launch, LaunchState.COMPLETED, now, "done", {})
     elif ending in GOES_ON:
         launch.state, launch.stated_at = LaunchState.INTERRUPTED, now
-        launch.next_at = now + (YIELDS if ending == PREEMPTED else timedelta(0))
+        launch.next_at = now + {PREEMPTED: YIELDS, INCOMPLETE: SPARSE}.get(ending, timedelta(0))
         launch.lease_until = None
-        launch.why = PREEMPTED if ending == PREEMPTED else "interrupted"
+        launch.why = ending if ending in {PREEMPTED, INCOMPLETE} else "interrupted"
         launch.why_values = values or {"hours": launch.done_hours}
     elif ending == Ending.FAILED:
         launch_over(launch, LaunchState.FAILED, now, "job_failed", {"message": message})

@@ -163,6 +163,7 @@ def _kubernetes_parameters(target: LaunchTarget, plan: LaunchPlan, offer: Offer)
         labels={"app.kubernetes.io/managed-by": "offpeak"},
         annotations={},
         priority=plan.priority,
+        count=plan.count // plan.parts,
         seconds=seconds,
         suspend=bool(target.settings.get("suspend")),
     )

@@ -41,7 +41,7 @@ STARTING = ("user_data", "max_price", "command", "image")
 # Fields of a wish that are given as they are.
 WISHED = (
     "name", "start", "priority", "preemption", "start_minutes", "repeat", "clock", "timezone",
-    "checkpoint_location", "checkpoint_marker", "budget", "reason", "request_key",
+    "checkpoint_location", "checkpoint_marker", "budget", "gang", "reason", "request_key",
 )  # fmt: skip
 # So much prices of a repeating plan may rise before a turn asks again.
 HEADROOM = Decimal("0.1")
@@ -74,6 +74,7 @@ class Wish:
     checkpoint_marker: str = ""
     retry: Mapping[str, Any] = field(default_factory=dict)
     budget: Decimal | None = None
+    gang: bool = False
     reason: str = ""
     request_key: str = ""
 
@@ -141,6 +142,7 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
         organisation=organisation, team=wish.team or (wish.workload.team if wish.workload else None),
         owner=wish.owner or (wish.workload.owner if wish.workload else None), workload=wish.workload,
         target=wish.target, name=" ".join(wish.name.split()), job=job, count=count, hours=hours,
+        gang=wish.gang and count > 1,
         document=_document(advice, offers, due, deadline, pace, costs, job), priority=wish.priority,
         preemption=wish.preemption, due_at=due, start_minutes=wish.start_minutes,
         deadline_hours=None if deadline is None else (deadline - due).total_seconds() / 3600,
@@ -201,6 +203,8 @@ def _check(organisation: Organisation, wish: Wish, now: datetime) -> None:
     late = timedelta(minutes=max(1, wish.start_minutes))
     if wish.start is not None and not now - late <= wish.start <= LAST:
         faults["start"] = _("It has passed, or is further ahead than anybody plans.")
+    if wish.gang and wish.target.executor not in {Kind.AWS, Kind.KUBERNETES, Kind.SIMULATED}:
+        faults["gang"] = _("Only a cloud or a cluster starts machines together.")
     faults |= _number_faults(wish) | _repeat_faults(wish)
     if faults:
         raise ValidationError(faults)
@@ -326,10 +330,11 @@ def _the_same(former: LaunchPlan, wish: Wish) -> LaunchPlan:
     """The plan that a key made. Raises ValidationError where the key was another request's."""
     told = (
         " ".join(wish.name.split()), wish.target.pk, wish.priority, wish.repeat, wish.clock,
-        wish.workload.pk if wish.workload else None,
+        wish.workload.pk if wish.workload else None, wish.gang and former.count > 1,
     )  # fmt: skip
     kept = (
         former.name, former.target_id, former.priority, former.repeat, former.clock, former.workload_id,
+        former.gang,
     )  # fmt: skip
     asked = _plain({**({} if wish.workload else wish.question), **wish.job})
     # The market and the times of a plan are found anew for each.

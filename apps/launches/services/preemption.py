@@ -9,6 +9,7 @@ from django.db import transaction
 
 from apps.launches.models import Attempt, AttemptState, Launch, LaunchState, Preemption
 from apps.launches.services.executors import executor_of
+from apps.launches.services.gangs import end_all
 from apps.launches.services.outcomes import PREEMPTED, attempt_ended
 from apps.launches.services.timeline import launch_event
 from finops.providers.base import ProviderError
@@ -29,7 +30,7 @@ def make_room(row: Launch, now: datetime) -> bool:
         return False
     victim = attempt.launch
     try:
-        executor_of(victim.plan.target, attempt.region, now).end(attempt.machine, now=now)
+        end_all(executor_of(victim.plan.target, attempt.region, now), attempt, now)
     except ProviderError as error:
         log.warning("launch_not_preempted", launch=victim.pk, error=str(error))
         return False

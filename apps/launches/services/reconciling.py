@@ -20,11 +20,19 @@ from apps.launches.models import OPEN, OVER, Attempt, AttemptState, Launch, Laun
 from apps.launches.services.calls import call_of
 from apps.launches.services.choosing import NOT_SENT, meaning_of_code
 from apps.launches.services.executors import executor_of
+from apps.launches.services.gangs import (
+    called_gang,
+    end_all,
+    incomplete,
+    machines_of_attempt,
+    seen_gang,
+)
 from apps.launches.services.guards import stop_of
 from apps.launches.services.interruptions import interrupted_in_time
 from apps.launches.services.markers import markers_look
 from apps.launches.services.outcomes import (
     CANCELLED,
+    INCOMPLETE,
     attempt_ended,
     attempt_refused,
     attempt_running,
@@ -129,7 +137,10 @@ def reconcile(*, target: LaunchTarget, region: str, now: datetime) -> Counter[st
         done[_settle(attempt, seen, executor, now)] += 1
     shown = {one.id: one for one in machines}
     for attempt in _of(target, region, [AttemptState.RUNNING]):
-        found = shown.get(attempt.machine) or _without_tags(attempt, executor, now)
+        if attempt.members:
+            found = seen_gang(attempt, shown, executor, now)
+        else:
+            found = shown.get(attempt.machine) or _without_tags(attempt, executor, now)
         done[_watch(attempt, found, executor, now)] += 1
     done += _strangers(target, machines, executor, now)
     return +done
@@ -162,6 +173,9 @@ def _settle(attempt: Attempt, machines: list[Machine], executor: Executor, now: 
     """What became of a call without an answer."""
     called = attempt.called_at or attempt.prepared_at
     asked = OpenAttempt(str(attempt.launch_id), attempt.number, attempt.token, called, attempt.looks)
+    parts: list[Machine] = []
+    if attempt.count > 1:
+        machines, parts = called_gang(attempt, machines)
     settled = settle(asked, machines, now=now)
     if settled.fate is Fate.ADOPT and settled.machine is not None:
         kept = attempt_running(attempt, settled.machine, now, adopted=True)
@@ -177,6 +191,9 @@ def _settle(attempt: Attempt, machines: list[Machine], executor: Executor, now: 
         looks=F("looks") + 1, looked_at=now
     )
     if settled.fate is Fate.ABSENT:
+        for part in parts:
+            executor.end(part.id, now=now)
+            launch_event(attempt.launch, "extra_ended", machine=part.id)
         _absent(attempt, "Absent", "", now)
         return "absent"
     return _send_again(attempt, executor, now)
@@ -235,8 +252,12 @@ def _watch(attempt: Attempt, machine: Machine | None, executor: Executor, now: d
             ending = Ending.INTERRUPTED
         attempt_ended(attempt, ending, now, at=machine.ended_at)
         return "ended"
+    if incomplete(attempt, machine, now):
+        end_all(executor, attempt, now)
+        attempt_ended(attempt, INCOMPLETE, now)
+        return "incomplete"
     if launch.state in OVER:
-        executor.end(machine.id, now=now)
+        end_all(executor, attempt, now)
         attempt_ended(attempt, CANCELLED if launch.state == LaunchState.CANCELLED else Ending.DONE, now)
         return "stopped"
     return interrupted_in_time(attempt, executor, now)
@@ -297,7 +318,7 @@ def _is_surplus(machine: Machine, attempt: Attempt | None) -> bool:
         return True
     if machine.tags.get(ATTEMPT) != str(attempt.number):
         return True
-    return attempt.state == AttemptState.RUNNING and attempt.machine != machine.id
+    return attempt.state == AttemptState.RUNNING and machine.id not in machines_of_attempt(attempt)
 
 
 def _of(target: LaunchTarget, region: str, states: list[AttemptState]) -> Any:

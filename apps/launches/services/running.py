@@ -134,7 +134,8 @@ def _send(row: Launch, attempt: Attempt, executor: Executor, now: datetime) -> b
         _away(row, error, now)
         return False
     if not attempt_running(attempt, machine, now):
-        _end_at_once(executor, machine.id, now)
+        for name in machine.members or (machine.id,):
+            _end_at_once(executor, name, now)
     return False
 
 

@@ -11,7 +11,7 @@ is sent once: what came of it is looked up, by us.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -112,11 +112,26 @@ class AwsExecutor:
         send = client.create_fleet if api == FLEET else client.run_instances
         answer = _sent(lambda: send(**arguments, ClientToken=call.token), self.region)
         if api == FLEET:
-            return _of_fleet(answer, call, self.region, now)
+            return self._of_fleet(answer, call, now)
         rows = answer.get("Instances") or []
         if not rows:
             raise LaunchOutcomeUnknownError("AWS answered the launch without naming a machine.")
-        return machine_of(rows[0], self.region)
+        first = machine_of(rows[0], self.region)
+        return (
+            first if len(rows) == 1 else replace(first, members=tuple(str(one["InstanceId"]) for one in rows))
+        )
+
+    def _of_fleet(self, answer: Mapping[str, Any], call: LaunchCall, now: datetime) -> Machine:
+        wanted = int(call.parameters["arguments"]["TargetCapacitySpecification"]["TotalTargetCapacity"])
+        machine = _of_fleet(answer, call, self.region, now)
+        if len(machine.members) < wanted and wanted > 1:
+            # Not whole after all: what came is released.
+            for one in machine.members:
+                self.end(one, now=now)
+            raise LaunchRefusedError(
+                "InsufficientInstanceCapacity", f"{len(machine.members)} of {wanted} machines came."
+            )
+        return machine if wanted > 1 else replace(machine, members=())
 
     def find(self, tags: Mapping[str, str], *, now: datetime) -> list[Machine]:
         """As the protocol. Raises as `errors.translated`."""
@@ -247,7 +262,8 @@ def _of_fleet(answer: Mapping[str, Any], call: LaunchCall, region: str, now: dat
         raise LaunchRefusedError(
             str(first.get("ErrorCode") or "Unknown"), redact(str(first.get("ErrorMessage") or ""))
         )
-    return Machine(str(ids[0]), None, dict(call.tags), MachineState.RUNNING, now, region=region)
+    names = tuple(str(one) for one in ids)
+    return Machine(names[0], None, dict(call.tags), MachineState.RUNNING, now, region=region, members=names)
 
 
 def _sent(send: Any, region: str) -> Mapping[str, Any]:

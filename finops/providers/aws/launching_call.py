@@ -56,11 +56,13 @@ def call_parameters(
     *,
     user_data: str = "",
     max_price: str | None = None,
+    count: int = 1,
 ) -> dict[str, Any]:
     """`{"api", "region", "arguments"}` without token and tags. Raises PermanentError for what is missing.
 
     `offer`: region, zone_name, type, market. `max_price` caps a Spot machine's hour; AWS advises against one
-    near the price, since a machine above it is taken back.
+    near the price, since a machine above it is taken back. `count`: machines that start together or not at
+    all, in one zone.
     """
     if offer["market"] not in {SPOT, ON_DEMAND}:
         raise PermanentError(f"No such market: {offer['market']}.")
@@ -71,6 +73,8 @@ def call_parameters(
     api = str(settings.get("call", RUN))
     make = _fleet if api == FLEET else _run
     arguments = make(settings, offer, user_data, max_price if offer["market"] == SPOT else None)
+    if count > 1:
+        arguments |= _together(api, arguments, offer["market"], count)
     return {"api": api, "region": offer["region"], "arguments": arguments}
 
 
@@ -168,6 +172,22 @@ def _fleet(
             "InstanceInterruptionBehavior": "terminate",
         }
     return found
+
+
+def _together(api: str, arguments: Mapping[str, Any], market: str, count: int) -> dict[str, Any]:
+    """What makes a call all or nothing: RunInstances starts no machine below MinCount, an instant fleet none
+    below MinTargetCapacity, which needs one zone.
+    """
+    if api == RUN:
+        return {"MinCount": count, "MaxCount": count}
+    options = "SpotOptions" if market == SPOT else "OnDemandOptions"
+    whole = {"MinTargetCapacity": count, "SingleAvailabilityZone": True, "SingleInstanceType": True}
+    return {
+        "TargetCapacitySpecification": {
+            **arguments["TargetCapacitySpecification"], "TotalTargetCapacity": count,
+        },
+        options: {**arguments.get(options, {}), **whole},
+    }  # fmt: skip
 
 
 def _template(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -300,7 +300,17 @@ def machine_of(job: Mapping[str, Any], now: datetime | None) -> Machine:
         launched_at=launched,
         ending=None if over is None else (Ending.DONE if over["type"] == "Complete" else Ending.FAILED),
         ended_at=ended,
+        missing=_missing(job),
     )
+
+
+def _missing(job: Mapping[str, Any]) -> int:
+    """Pods that a Job asks for and that neither run nor are done; a suspended Job asks for none."""
+    spec, status = job.get("spec") or {}, job.get("status") or {}
+    if spec.get("suspend"):
+        return 0
+    there = int(status.get("ready") or 0) + int(status.get("succeeded") or 0) + int(status.get("failed") or 0)
+    return max(0, int(spec.get("parallelism") or 1) - there)
 
 
 def _has(tags: Mapping[str, str], wanted: Mapping[str, str]) -> bool:

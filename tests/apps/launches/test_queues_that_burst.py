@@ -47,7 +47,8 @@ def market(monkeypatch: pytest.MonkeyPatch) -> Any:
 def rule(place: Any, **changes: Any) -> LaunchBurst:
     free = Decimal(0)
     pool = Pool.objects.create(
-        organisation=place.organisation, name="rack", kind="own", units=2, currency="USD", power=free, wear=free
+        organisation=place.organisation, name="rack", kind="own", units=2, currency="USD", power=free,
+        wear=free,
     )  # fmt: skip
     given = {
         "name": "help", "pool": pool, "target": place, "team": None, "start": 2.0, "stop": 1.0, "most": 3,

@@ -22,8 +22,9 @@ from apps.recommendations.management.commands.advise_launch import FIELDS, add_w
 from apps.recommendations.management.verb import decimal, moment
 
 OWN = (
-    "target", "name", "workload", "start", "start_minutes", "priority", "preemption", "clock", "user_data",
-    "command", "image", "max_price", "checkpoint_location", "checkpoint_marker", "attempts", "budget",
+    "target", "gang", "name", "workload", "start", "start_minutes", "priority", "preemption", "clock",
+    "user_data", "command", "image", "max_price", "checkpoint_location", "checkpoint_marker", "attempts",
+    "budget",
     "reason", "request_key",
 )  # fmt: skip
 
@@ -46,6 +47,7 @@ class Command(LaunchVerb):
         parser.add_argument("--start", type=moment, help=_("first due time; default: as advised"))
         parser.add_argument("--start-minutes", type=int, help=_("how late it may start; default 60"))
         parser.add_argument("--priority", type=int)
+        parser.add_argument("--gang", action="store_true", default=None, help=_("all machines or none"))
         parser.add_argument("--preemption", choices=Preemption.values)
         parser.add_argument("--clock", help=_("local due time of repeating work, 22:00"))
         for name in ("--user-data", "--command", "--image", "--checkpoint-location", "--checkpoint-marker"):
