@@ -17,7 +17,10 @@ from typing import Any
 
 import duckdb
 
+from finops.frames.waste import newer_families
+
 MOMENTS = ("2018-11-01T00:00:00Z", "2018-11-15T00:00:00Z", "2018-12-01T00:00:00Z")
+PRICES = "prices/ec2_ondemand_linux_us-east-1_2022-06_2026-07.csv"
 FILES = ("cur_2018-10.parquet", "cur_2018-11.parquet")
 NEAR = Decimal("0.000001")
 # Cost, nights' cost and first line of one resource (or of an account's lines without one) in thirty days.
@@ -63,11 +66,13 @@ def real_bills(folder: Path) -> bool:
         env = {**os.environ, "OFFPEAK_HOME": home, "DJANGO_SETTINGS_MODULE": "finops.settings.dev"}
         _verb(env, "migrate", "--no-input")
         _verb(env, "import_bill", "--json", *map(str, paths))
+        _verb(env, "import_list_prices", "--json", str(folder.parent / PRICES))
         answers = [json.loads(_verb(env, "advise_waste", "--json", "--at", at)) for at in MOMENTS]
     con = duckdb.connect()
     con.execute("SET TimeZone = 'UTC'")
     listed = ", ".join(f"'{path}'" for path in paths)
     con.execute(f"CREATE VIEW bills AS SELECT * FROM read_parquet([{listed}], union_by_name = true)")
+    con.execute(f"CREATE VIEW prices AS SELECT * FROM read_csv('{folder.parent / PRICES}')")
     good = True
     for at, answer in zip(MOMENTS, answers, strict=True):
         good &= _compared(con, at, answer)
@@ -83,12 +88,66 @@ def _verb(env: Mapping[str, str], *words: str) -> str:
     return done.stdout
 
 
+# Linux instances of us-east-1: what a month on demand costs beside a reservation, and at the cheapest newer
+# type for all of its hours, at its own price an hour times the ratio of the oldest list's prices.
+OLDER = """
+WITH hours AS (
+    SELECT line_item_resource_id AS resource, split_part(line_item_usage_type, ':', 2) AS kind,
+        sum(line_item_usage_amount) AS hours, min(line_item_usage_start_date) AS first,
+        sum(line_item_usage_amount) FILTER (WHERE line_item_line_item_type = 'Usage') AS bare,
+        sum(CAST(line_item_unblended_cost AS DECIMAL(38, 18))) FILTER (WHERE
+            line_item_line_item_type = 'Usage') AS paid
+    FROM bills
+    WHERE line_item_usage_start_date >= $start AND line_item_usage_start_date < $end
+        AND line_item_usage_type LIKE 'BoxUsage:%' AND line_item_operation = 'RunInstances'
+        AND product_region = 'us-east-1'
+    GROUP BY ALL HAVING max(line_item_usage_end_date) >= $end - INTERVAL 48 HOUR
+), list AS (
+    SELECT instance_type AS kind, usd_per_hour AS price FROM prices
+    WHERE region = 'us-east-1' AND committed = (SELECT min(committed) FROM prices)
+)
+SELECT resource, hours, bare, paid, first, own.price AS price, min(newer.price) AS newer
+FROM hours JOIN list own USING (kind) JOIN families f ON f.family = split_part(kind, '.', 1)
+JOIN list newer ON newer.kind = f.newer || '.' || split_part(kind, '.', 2)
+WHERE bare > 0 GROUP BY ALL
+"""
+LEAST_SHARE = 0.02
+
+
+def _older(
+    con: duckdb.DuckDBPyConnection, at: str, answer: Mapping[str, Any], span: Mapping[str, datetime]
+) -> bool:
+    """The rule of old generations from the files alone; True where it says the same."""
+    con.execute("CREATE OR REPLACE TEMP TABLE families (family VARCHAR, newer VARCHAR)")
+    con.executemany(
+        "INSERT INTO families VALUES (?, ?)",
+        [[family, one] for family, newer in newer_families().items() for one in newer],
+    )
+    wanted = {}
+    for resource, hours, bare, paid, first, price, newer in con.execute(OLDER, dict(span)).fetchall():
+        long = (span["end"] - max(first, span["start"])).total_seconds() / 3600
+        saving = (float(paid) - hours * float(paid) / bare * newer / price) / long * 730
+        if 1 - newer / price >= LEAST_SHARE and saving > 0:
+            wanted[resource] = saving
+    told = {
+        one["resource"]: float(one["saving"]) for one in answer["findings"] if one["rule"] == "old-generation"
+    }
+    good = told.keys() == wanted.keys() and all(abs(told[one] - wanted[one]) < float(NEAR) for one in wanted)
+    if not good:
+        print(f"waste at {at}: old-generation says {told}, the bill {wanted}")
+    return good
+
+
 def _compared(con: duckdb.DuckDBPyConnection, at: str, answer: Mapping[str, Any]) -> bool:
     judged = answer["judged"]
     start, end = (datetime.fromisoformat(judged[name]) for name in ("from", "to"))
     span = {"start": start, "end": end}
     good, same = True, 0
+    good &= _older(con, at, answer, span)
     for one in answer["findings"]:
+        if one["rule"] == "old-generation":
+            same += 1
+            continue
         if one["rule"] not in ALL:
             print(f"waste at {at}: no second question for {one['rule']} {one['resource']}")
             good = False

@@ -168,6 +168,7 @@ _NOTES: Mapping[str, str] = {
     "fewer-nodes": noop("Money is saved once nodes become fewer."),
     "later-prices": noop("By list prices that are later than the judged days."),
     "last-snapshot": noop("What a last snapshot costs is not taken off: its price is not known here."),
+    "made-anew": noop("It cannot be stopped: it is deleted in the evening and made anew in the morning."),
     "burst": noop("It spends CPU credits: p95 of CPU with head-room stays below what it earns."),
     "kept": noop("What a commitment pays for now would go on paying for a part of it."),
     "architecture": noop("Another architecture: programs have to be built for it."),

@@ -30,7 +30,7 @@ PAGES = {
     "pools": "/launches/pools/?hours=8&units=1", "schedules": "/launches/schedules/",
     "launch limits": "/launches/limits/",
     "reports": "/reports/", "alerts": "/reports/alerts/", "waste": "/waste/", "waste-rules": "/waste/rules/",
-    "waste-rule": "/waste/rules/nights-and-weekends/",
+    "waste-rule": "/waste/rules/nights-and-weekends/", "waste-metrics": "/waste/metrics/",
 }  # fmt: skip
 LOOKS = (
     ((1440, "light", "en"), (390, "dark", "zh-hans")),

@@ -205,8 +205,8 @@ def _target(one: Target) -> Document:
     """A type that it could become; prices of a month of the hours that the resource ran."""
     return {
         "type": one.name,
-        "vcpus": one.vcpus,
-        "memory_gib": round(one.memory_mib / 1024, 3),
+        "vcpus": one.vcpus or None,
+        "memory_gib": round(one.memory_mib / 1024, 3) or None,
         "on_demand": amount(one.on_demand),
         "with_commitments": amount(one.with_commitments),
         "spot": None if one.spot is None else amount(one.spot),

@@ -21,7 +21,7 @@ from apps.recommendations.services.spot_measured import zone_means
 from apps.waste.selectors import listed_of, measured_of, settings_of
 from apps.waste.services.gather import JUDGED, RUNNING, Beside
 from finops.frames.sizes import family_of
-from finops.frames.waste import OwnedPart, TypeFacts, Use
+from finops.frames.waste import OwnedPart, TypeFacts, Use, burst_baselines
 
 PROVIDER = "aws"
 SHARED = "shared"
@@ -128,11 +128,12 @@ def _facts(
     price = None if listed is None else listed.price
     later = listed is not None and listed.later_prices
     currency = "USD" if listed is None else listed.currency
+    # Some sources of the catalog leave it out: types with a baseline are those that burst.
+    burstable = name in burst_baselines() or bool(row is not None and row.burstable)
     if row is None:
-        burstable = name.startswith("t")
         return TypeFacts(name, None, None, (), burstable, 0, None, price, spot.get(name), later, currency)
     return TypeFacts(
-        name, row.vcpus, row.memory_mib, tuple(row.architectures), bool(row.burstable), row.gpu_count or 0,
+        name, row.vcpus, row.memory_mib, tuple(row.architectures), burstable, row.gpu_count or 0,
         row.network_mbps, price, spot.get(name), later, currency,
     )  # fmt: skip
 

@@ -33,7 +33,7 @@ from finops.engine.waste.model import (
     settled,
     uncovered,
 )
-from finops.engine.waste.unpriced import unpriced_types
+from finops.engine.waste.unpriced import place_of, unpriced_types
 from finops.frames.sizes import family_of, size_table
 from finops.frames.waste import ZERO, Measured, OwnedPart, Rule, TypeFacts, Use, burst_baselines
 
@@ -60,7 +60,7 @@ def too_large(world: World, rule: Rule) -> Iterator[Outcome]:
             missing += not world.gone(use)
             continue
         if own is None or not own.price or not own.vcpus or not own.memory_mib:
-            unpriced.add((use.key.region, use.instance_type))
+            unpriced.add(place_of(use))
             continue
         found = {"cpu": cpu, "memory": metric_of(world, params, use, "memory"),
                  "network": metric_of(world, params, use, "network")}  # fmt: skip

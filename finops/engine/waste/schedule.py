@@ -35,6 +35,7 @@ def always_on(world: World, rule: Rule) -> Iterator[Outcome]:
         yield settled(
             world, rule, [use], use.night_cost, facts=_facts(use, share), high=_all(world, use),
             target={"usage_type": use.usage_type},
+            notes=("made-anew",) if ":glue:" in use.key.resource else (),
         )  # fmt: skip
     if by_day:
         yield Unjudged(rule.id, "by-day")

@@ -9,7 +9,7 @@ from finops.engine.waste.databases import above_use
 from finops.engine.waste.measuring import measured_facts, metric_of
 from finops.engine.waste.model import Kept, Outcome, Unjudged, World, amount_text, settled, uncovered
 from finops.engine.waste.rightsizing import fitting_same_size, priced, saving_of
-from finops.engine.waste.unpriced import unpriced_types
+from finops.engine.waste.unpriced import place_of, unpriced_types
 from finops.frames.sizes import family_of, size_of
 from finops.frames.waste import ZERO, Rule, TypeFacts, newer_families
 
@@ -25,7 +25,7 @@ def old_generation(world: World, rule: Rule) -> Iterator[Outcome]:
         types = world.types.get((use.key.region, use.platform), {})
         own = types.get(use.instance_type)
         if own is None or not own.price:
-            unpriced.add((use.key.region, use.instance_type))
+            unpriced.add(place_of(use))
             continue
         newer = [
             types[name]
@@ -81,7 +81,7 @@ def spot(world: World, rule: Rule) -> Iterator[Outcome]:
         own = world.types.get((use.key.region, use.platform), {}).get(use.instance_type)
         free = uncovered(use)
         if own is None or own.spot is None or free is None or own.currency != use.currency:
-            unpriced.add((use.key.region, use.instance_type))
+            unpriced.add(place_of(use))
             continue
         hours = use.quantity - use.covered
         saving = free - own.spot * hours
@@ -151,7 +151,7 @@ def surplus(world: World, rule: Rule) -> Iterator[Outcome]:
         types = world.types.get((use.key.region, instance.platform), {})
         own = types.get(instance.instance_type)
         if own is None or not own.price or not own.vcpus or not own.memory_mib:
-            unpriced.add((use.key.region, instance.instance_type))
+            unpriced.add(place_of(instance))
             continue
         targets = [one for fit in fitting_same_size(own, types) if (one := priced(world, instance, own, fit))]
         best = min(targets, key=lambda one: (one.on_demand * (1 - one.kept_share), one.name), default=None)
