@@ -1,7 +1,8 @@
 """Deadline strategies on real traces of Spot availability, against the exact optimum.
 
 `OFFPEAK_BENCH_DATA=… python -m bench.deadline [--deadline 52,56,60,70] [--overhead 0.1,0.2] [--gang 1,4,16]
-[--zones] [--zero-is there|away] [--folder availability] [--starts 12]`; without options all of it.
+[--zones | --no-zones] [--zero-is there|away] [--folder availability] [--starts 12] [--unseen]`; without
+options all of it (an hour of two cores).
 48 h of work, on-demand 3.15x the Spot price. Every trace of one node long enough for the deadline; each
 counts the same. Deterministic. A gang is made from a single trace: its members see it ten minutes apart, and
 it is there where all of them are. Zones: traces of one machine type and time are zones to choose from.
@@ -36,6 +37,7 @@ class Setting:
     gang: int
     zero_is_there: bool
     starts: int
+    unseen: bool
 
     @property
     def title(self) -> str:
@@ -66,7 +68,7 @@ def _one(paths: tuple[Path, ...], setting: Setting) -> dict[str, Share] | None:
     if min(one.hours for one in seen) < setting.deadline:
         return None
     job = Job(WORK_HOURS * 3600, round(setting.deadline * 3600), round(setting.overhead * 3600), RATIO)
-    return compare_zones(seen, (1.0,) * len(seen), job, starts=setting.starts, unseen=True)[0]
+    return compare_zones(seen, (1.0,) * len(seen), job, starts=setting.starts, unseen=setting.unseen)[0]
 
 
 def measure(
@@ -97,6 +99,7 @@ def main() -> None:
     parser.add_argument("--zero-is", choices=["there", "away"], default=None)
     parser.add_argument("--folder", default="", help="availability or preemption; both without")
     parser.add_argument("--starts", default=12, type=int)
+    parser.add_argument("--unseen", action="store_true", help="also our policy without a past")
     asked = parser.parse_args()
     root = os.environ.get("OFFPEAK_BENCH_DATA")
     if not root:
@@ -108,7 +111,7 @@ def main() -> None:
         for zero, zones, gang, overhead, deadline in product(
             zeros, choices, asked.gang, asked.overhead, asked.deadline
         ):
-            setting = Setting(deadline, overhead, gang, zero, asked.starts)
+            setting = Setting(deadline, overhead, gang, zero, asked.starts, asked.unseen)
             places = markets(Path(root), asked.folder, zones=zones)
             table, count = measure(places, setting, pool)
             if not count:
