@@ -123,8 +123,8 @@ def served(base: Path, environment: dict[str, str], threads: str, address: str, 
         server.wait(20)
     rate, slow = api / empty, api_p99 / empty_p99
     print(
-        f"look-up by API, 2 processes x {threads} at a time, 16 connections: {api:.0f}/s = {rate:.2f}x an empty "
-        f"view ({empty:.0f}/s), at least {LEAST_RATE}; p99 {api_p99 * 1000:.1f} ms = {slow:.1f}x "
+        f"look-up by API, 2 processes x {threads} at a time, 16 connections: {api:.0f}/s = {rate:.2f}x an "
+        f"empty view ({empty:.0f}/s), at least {LEAST_RATE}; p99 {api_p99 * 1000:.1f} ms = {slow:.1f}x "
         f"({empty_p99 * 1000:.1f} ms), at most {MOST_P99:.0f}",
         flush=True,
     )
