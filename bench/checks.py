@@ -22,7 +22,7 @@ from typing import Any
 import jsonschema
 
 from bench.pages import main
-from finops.engine.checks.alternatives import alternatives, spot_keys, volume_keys
+from finops.engine.checks.alternatives import alternatives, cheaper, spot_keys, volume_keys
 from finops.engine.checks.policies import DEFAULT_POLICIES, judge
 from finops.engine.checks.pricing import Price, PriceKey, keys_of, price_resources
 from finops.engine.checks.tables import table_price
@@ -119,7 +119,7 @@ def judged(content: bytes) -> str:
         if price is not None:
             prices[key] = price
     priced = price_resources(resources, prices)
-    alternatives(resources, prices)
+    cheaper(alternatives(resources, prices))
     return ", ".join(judge(policy, priced).verdict.value for policy in DEFAULT_POLICIES)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apps.costchecks import wording
-from finops.engine.checks.alternatives import Alternative
+from finops.engine.checks.alternatives import Alternative, Cheaper, NotOffered
 from finops.engine.checks.policies import Outcome, Verdict, worst
 from finops.engine.checks.pricing import Line, Priced, ordered
 from finops.engine.spend import sorted_by_amount
@@ -18,6 +19,9 @@ from finops.text.numbers import decimal_text
 # Resources that are listed; totals are over all.
 MOST_LISTED = 2000
 EXIT_CODES = {Verdict.PASS: 0, Verdict.WARN: 0, Verdict.CANNOT_JUDGE: 30, Verdict.DENY: 20}
+
+
+Link = Callable[[str, tuple[tuple[str, str], ...]], str]
 
 
 def exit_code(verdict: Verdict, *, strict: bool) -> int:
@@ -35,12 +39,14 @@ def range_document(found: Range | str | None) -> dict[str, str | None] | str | N
 def check_document(
     priced: Priced,
     outcomes: Sequence[Outcome],
-    cheaper: Sequence[Alternative],
+    ways: Cheaper,
     *,
     reading: Reading,
     strict: bool,
+    at: datetime,
+    link: Link | None = None,
 ) -> dict[str, Any]:
-    """Everything but where it came from."""
+    """Everything but where it came from. `link`: addresses of pages; None: there are none here."""
     verdict = worst([outcome.verdict for outcome in outcomes])
     total = priced.total
     lines = sorted_by_amount(
@@ -66,18 +72,8 @@ def check_document(
             for p in priced.unpriced
         ],
         "policies": [_policy(outcome, priced.currency) for outcome in outcomes],
-        "alternatives": [
-            {
-                "kind": one.kind,
-                "address": one.address,
-                "instead": one.instead,
-                "of": one.of,
-                "saving": range_document(one.saving),
-                "currency": priced.currency,
-                "sentence": wording.alternative(one),
-            }
-            for one in cheaper
-        ],
+        "alternatives": [_alternative(one, priced.currency, at, link) for one in ways.offered],
+        "alternatives_not_offered": _not_offered(ways.others),
         "resources": [_line(line) for line in lines[:MOST_LISTED]],
         "resources_left_out": max(len(lines) - MOST_LISTED, 0),
         "assumptions": list(reading.assumptions),
@@ -98,6 +94,57 @@ def prices_used(priced: Priced) -> list[tuple[str, str, bool]]:
 def summary_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """What a list shows of a document."""
     return {name: document[name] for name in ("sentence", "incomplete", "currency", "delta", "delta_pct")}
+
+
+def age_hours(as_of: str, at: datetime) -> float | None:
+    """Hours from a day (its start, UTC) or an instant to the decision; None where it says neither."""
+    try:
+        moment = datetime.fromisoformat(as_of.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    known = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return round((at - known) / timedelta(hours=1), 1) + 0.0
+
+
+def _alternative(one: Alternative, currency: str | None, at: datetime, link: Link | None) -> dict[str, Any]:
+    found = one.evidence
+    return {
+        "kind": one.kind,
+        "address": one.address,
+        "instead": one.instead,
+        "of": one.of,
+        "saving": range_document(one.saving),
+        "currency": one.currency or currency,
+        "sentence": wording.alternative(one),
+        "evidence": {
+            "source": found.source,
+            "as_of": found.as_of or None,
+            "age_hours": age_hours(found.as_of, at),
+            "sample": found.sample,
+            "sample_of": found.sample_of or None,
+            "link": link(found.page, found.query) if link is not None and found.page else None,
+            **dict(found.facts),
+        },
+    }
+
+
+def _not_offered(others: Sequence[NotOffered]) -> list[dict[str, Any]]:
+    """What was looked at and is not offered, the same reason told once."""
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for one in others:
+        groups.setdefault((one.kind, one.judged, one.code, one.told), []).append(one.address)
+    return [
+        {
+            "kind": kind,
+            "verdict": "does not save" if judged else "cannot judge",
+            "code": code,
+            "told": dict(told),
+            "reason": wording.not_offered(code, dict(told)),
+            "addresses": list(dict.fromkeys(addresses))[:50],
+            "resources": len(set(addresses)),
+        }
+        for (kind, judged, code, told), addresses in groups.items()
+    ]
 
 
 def _line(line: Line) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from finops.engine.checks.alternatives import Alternative
 from finops.engine.checks.policies import CARBON, PERCENTS, Outcome, Policy, Verdict
@@ -109,8 +112,108 @@ def outcome_reason(outcome: Outcome, currency: str | None) -> str:
 
 def alternative(one: Alternative) -> str:
     """What to do instead."""
-    return _("%(instead)s instead of %(of)s for %(address)s") % {
-        "instead": one.instead,
-        "of": one.of,
-        "address": one.address,
+    told = {"instead": way(one.instead), "of": way(one.of), "address": one.address}
+    return _("%(instead)s instead of %(of)s for %(address)s") % told
+
+
+_WAYS = (
+    (re.compile(r"(?P<type>\S+) on demand"), lambda: _("%(type)s on demand")),
+    (re.compile(r"(?P<type>\S+) Spot at once"), lambda: _("%(type)s Spot at once")),
+    (
+        re.compile(r"(?P<type>\S+) Spot within (?P<hours>\d+) h"),
+        lambda: _("%(type)s Spot within %(hours)s h"),
+    ),
+    (
+        re.compile(r"(?P<count>\d+) x (?P<type>\S+) second-hand reservation"),
+        lambda: _("%(count)s x %(type)s second-hand reservation"),
+    ),
+    (
+        re.compile(r"lifecycle rules of (?P<count>\d+) prefixes"),
+        lambda: _("lifecycle rules of %(count)s prefixes"),
+    ),
+)
+
+
+def way(text: str) -> str:
+    """A way as the engine names it, in the reader's language; names stay as they are."""
+    for pattern, words in _WAYS:
+        if (found := pattern.fullmatch(text)) is not None:
+            return words() % found.groupdict()
+    return text
+
+
+def evidence(found: Mapping[str, Any]) -> str:
+    """What a saving rests on: source, age, sample."""
+    sources = {
+        "launch advice, back-test": _("Launch advice, back-test"),
+        "offers seen": _("Offers that stand"),
+        "storage advice on the listing": _("Storage advice on the listing"),
     }
+    source = str(found.get("source") or "")
+    zone = source.removeprefix("launch advice, ")
+    if source in sources:
+        parts = [sources[source]]
+    elif zone != source:
+        parts = [_("Launch advice, %(zone)s") % {"zone": zone}]
+    else:
+        parts = [source]
+    if found.get("as_of"):
+        parts.append(_("as of %(day)s") % {"day": str(found["as_of"])[:10]})
+    samples = {
+        "decisions": _("%(n)s past decisions"),
+        "offers": _("%(n)s offers"),
+        "objects": _("%(n)s objects"),
+    }
+    if found.get("sample") is not None and found.get("sample_of") in samples:
+        parts.append(samples[str(found["sample_of"])] % {"n": f"{found['sample']:,}"})
+    if found.get("upfront"):
+        parts.append(_("%(upfront)s upfront") % {"upfront": f"{Decimal(found['upfront']):,.2f}"})
+    if found.get("hours_left"):
+        parts.append(_("%(hours)s h left") % {"hours": f"{int(found['hours_left']):,}"})
+    if found.get("pays_from_hours"):
+        parts.append(_("pays from %(hours)s h on") % {"hours": f"{int(found['pays_from_hours']):,}"})
+    if found.get("least_days"):
+        parts.append(_("billed for at least %(days)s days") % {"days": found["least_days"]})
+    return ", ".join(part for part in parts if part)
+
+
+def not_offered(code: str, told: Mapping[str, str]) -> str:
+    """Why a cheaper way is not offered."""
+    words = {
+        "dearer": _("It costs more at what is expected."),
+        "no spot price": _("No Spot price of %(type)s in %(region)s is loaded."),
+        "no list price": _("No list price of %(type)s in %(region)s is loaded."),
+        "no volume price": _("Not all prices of both volume types are known in %(region)s."),
+        "no slack": _("Nobody said how long a start may wait: state slack_hours."),
+        "no launch advice": _("Launch advice has nothing on this machine and place."),
+        "cheapest zone": _("%(zone)s is the cheapest zone now."),
+        "not measured": _("The back-test has no past decision to measure it by."),
+        "not worth it": _(
+            "In %(decisions)s past decisions it saved %(pct)s %% (%(low)s to %(high)s %%), "
+            "not surely above 0."
+        ),
+        "no offers": _("No second-hand offer of %(type)s in %(region)s stands."),
+        "offers dearer": _(
+            "The cheapest offer of %(type)s in %(region)s comes to %(effective)s an hour; "
+            "on demand is %(rate)s."
+        ),
+        "blocked": _("Storage advice on %(bucket)s cannot judge: %(why)s"),
+        "nothing to move": _("Storage advice on %(bucket)s moves nothing."),
+        "usage missing": _("State in the usage file: %(names)s."),
+        "no class price": _("Prices of storage classes are not known in this region."),
+        "no class cheaper": _("No other class is cheaper for this use."),
+        "needs the server": _("Only the server knows: this check ran without it."),
+    }
+    return words[code] % told
+
+
+def kind_word(kind: str) -> str:
+    """What a cheaper way changes."""
+    return {
+        "spot": _("Spot"),
+        "zone": _("Zone"),
+        "window": _("Start window"),
+        "second-hand": _("Second-hand reservation"),
+        "volume type": _("Volume type"),
+        "storage class": _("Storage class"),
+    }.get(kind, kind)

@@ -134,25 +134,51 @@ def _prices(keys: Any, document: dict[str, Any], day: Any) -> dict[Any, Any]:
     return found
 
 
+def _kinds_elsewhere(one: Any) -> list[str]:
+    """Cheaper ways of a resource that cannot be looked at without the server."""
+    from finops.engine.checks.alternatives import machine_items
+
+    kinds = []
+    if any(True for _ in machine_items(one)):
+        kinds += ["second-hand", "window", "zone"]
+    if one.after is not None and one.after.stored is not None:
+        kinds.append("storage class")
+    return kinds
+
+
 def _document(
     options: Any, content: bytes, prices: dict[str, Any], policies: tuple[Any, ...], usage: Any
 ) -> dict[str, Any]:
     from apps.costchecks.document import check_document, input_digest, prices_used
-    from finops.engine.checks.alternatives import alternatives, spot_keys, volume_keys
+    from finops.engine.checks.alternatives import (
+        NotOffered,
+        alternatives,
+        cheaper,
+        spot_keys,
+        volume_keys,
+    )
     from finops.engine.checks.policies import judge
     from finops.engine.checks.pricing import keys_of, price_resources
     from finops.engine.checks.tables import carbon_of
 
     reading = _reading(options.kind, content, options.file, usage, prices["sizes"])
     resources = reading.resources
-    day = datetime.fromisoformat(prices["at"].replace("Z", "+00:00")).date()
+    at = datetime.fromisoformat(prices["at"].replace("Z", "+00:00"))
+    day = at.date()
     found = _prices(keys_of(resources) | spot_keys(resources) | volume_keys(resources), prices, day)
     priced = price_resources(resources, found)
     carbon = carbon_of("aws", resources, day)
     outcomes = [judge(policy, priced, carbon=carbon) for policy in policies]
+    # Offers, the back-test and listings are in the server's database.
+    elsewhere = [
+        NotOffered(kind, one.address, False, "needs the server")
+        for one in resources
+        for kind in _kinds_elsewhere(one)
+    ]
+    ways = cheaper([*alternatives(resources, found), *elsewhere])
     document = check_document(
-        priced, outcomes, alternatives(resources, found), reading=reading, strict=options.strict
-    )
+        priced, outcomes, ways, reading=reading, strict=options.strict, at=at,
+    )  # fmt: skip
     return {
         "id": None,
         **document,

@@ -59,7 +59,8 @@ class Item:
     """`amount` units a month of one sku, or of one of several (`skus`, the first is expected to be taken).
 
     `weights`: units of capacity of one unit of each sku; () for 1 each. `amount` None: see `reason`.
-    `market` is on-demand or spot.
+    `market` is on-demand or spot. `zone`: where its machines are pinned, "" for any. `count`: how many equal
+    ones there are, each with its part of the amount; None: it is not a number of whole things.
     """
 
     component: str
@@ -69,6 +70,40 @@ class Item:
     reason: str = ""
     market: str = ON_DEMAND
     weights: tuple[Decimal, ...] = ()
+    zone: str = ""
+    count: Range | None = None
+
+    @property
+    def priced_as(self) -> str:
+        """The market of its price: Spot of a pinned zone has that zone's price."""
+        return f"{SPOT} {self.zone}" if self.market == SPOT and self.zone else self.market
+
+
+def spot_zone(market: str) -> str | None:
+    """The zone of a Spot market ("" for any); None for another market."""
+    word, _space, zone = market.partition(" ")
+    return zone if word == SPOT else None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What somebody said of one run: its hours, how long its start may wait, the zone where it starts."""
+
+    hours: Decimal | None = None
+    slack_hours: Decimal | None = None
+    home_zone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What lies in a bucket: GiB, objects, and the requests of a month. None: nobody said it."""
+
+    name: str
+    storage_class: str
+    gib: Range | None = None
+    objects: Range | None = None
+    puts: Range | None = None
+    gets: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +119,8 @@ class Side:
     region: str = ""
     summary: str = ""
     interruptible: bool | None = None
+    run: Run | None = None
+    stored: Stored | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ def side_values(side: Side) -> dict[str, Any]:
                 "reason": item.reason,
                 "market": item.market,
                 "weights": [str(weight) for weight in item.weights],
+                "zone": item.zone,
+                "count": range_values(item.count),
             }
             for item in side.items
         ],
@@ -50,6 +52,8 @@ def side_from(values: dict[str, Any]) -> Side:
                 reason=row["reason"],
                 market=row["market"],
                 weights=tuple(Decimal(text) for text in row["weights"]),
+                zone=row.get("zone", ""),
+                count=_range(row.get("count")),
             )
             for row in values["items"]
         ),

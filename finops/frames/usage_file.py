@@ -18,13 +18,14 @@ from functools import cached_property
 from typing import Any
 
 from finops.frames.check_words import check_whole_text, number_range, read_words
-from finops.frames.cost_items import HOURS_PER_MONTH, CheckInputError, Range
+from finops.frames.cost_items import HOURS_PER_MONTH, CheckInputError, Range, Run
 
 # Units a month, except hours of a machine (each) and nodes.
 NUMBERS = frozenset(
     {
         "hours", "gib_processed", "storage_gib", "put_requests", "get_requests", "io_requests", "lcu_hours",
-        "root_volume_gib", "machines", "replicas", "node_share", "runs_hours",
+        "root_volume_gib", "machines", "replicas", "node_share", "runs_hours", "run_hours", "slack_hours",
+        "objects",
     }
 )  # fmt: skip
 WORDS = frozenset(
@@ -92,6 +93,15 @@ def amount_of(said: Mapping[str, Range | str], name: str) -> Range | None:
     """An amount that was said; None: nobody said it."""
     found = said.get(name)
     return found if isinstance(found, Range) else None
+
+
+def run_of(said: Mapping[str, Range | str]) -> Run | None:
+    """What was said of one run; None where nobody said how long its start may wait."""
+    slack, hours = amount_of(said, "slack_hours"), amount_of(said, "run_hours")
+    if slack is None:
+        return None
+    # A start waits at most the least that was said, and a run may take the most.
+    return Run(None if hours is None else hours.high, slack.low)
 
 
 def parse_usage(content: bytes, *, file: str = "usage file") -> Usage:

@@ -43,13 +43,14 @@ def write_plan(folder: Path) -> None:
 
 CHECK = ("check", "plan.json", "--policy", "policy.json", "--usage", "usage.json", "--project", "infra")
 # What only the server has, or what is another moment's.
-OWN = ("id", "link", "spot_prices_left_out")
+OWN = ("id", "link", "spot_prices_left_out", "alternatives_not_offered")
 
 
 def without(document: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in document.items() if name not in OWN}
     told = {name: document["evidence"][name] for name in ("engine", "later_prices", "input", "prices")}
-    return {**kept, "evidence": told}
+    ways = [one | {"evidence": one["evidence"] | {"age_hours": None}} for one in document["alternatives"]]
+    return {**kept, "alternatives": ways, "evidence": told}
 
 
 def test_offline_says_what_the_server_says(server: dict[str, str], offpeak: Offpeak, tmp_path: Path) -> None:
@@ -69,6 +70,11 @@ def test_offline_says_what_the_server_says(server: dict[str, str], offpeak: Offp
     assert told.returncode == 20, told.stderr
     offline = json.loads(told.stdout)
     assert without(offline) == without(online)
+    elsewhere = [one for one in offline["alternatives_not_offered"] if one["code"] == "needs the server"]
+    assert {(one["kind"], one["verdict"]) for one in elsewhere} == {
+        (kind, "cannot judge") for kind in ("second-hand", "window", "zone")
+    }
+    assert not [one for one in online["alternatives_not_offered"] if one["code"] == "needs the server"]
     assert [one["set_by"] for one in offline["policies"]] == ["organisation", None, None]
     assert CostCheck.objects.count() == before
     # What the file does not have is counted, not guessed.

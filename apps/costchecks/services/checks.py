@@ -21,15 +21,20 @@ from apps.billing.selectors.budgets import budgets_in_force
 from apps.costchecks.document import check_document, input_digest, prices_used, summary_of
 from apps.costchecks.models import CostCheck
 from apps.costchecks.selectors import base_check, cost_check_list
+from apps.costchecks.services.facts import facts_marks, launch_facts, offer_facts, storage_facts
+from apps.costchecks.services.links import page_link
 from apps.costchecks.services.policies import policies_in_force
 from apps.costchecks.services.prices import PROVIDER, check_prices, machine_facts
 from apps.ingest.selectors import current_snapshots, price_snapshots
-from finops.engine.checks.alternatives import alternatives, spot_keys, volume_keys
+from finops.engine.checks.alternatives import Cheaper, alternatives, cheaper, spot_keys, volume_keys
+from finops.engine.checks.measured import measured, run_keys
 from finops.engine.checks.policies import ORDER, Carbon, Outcome, Policy, Verdict, judge
-from finops.engine.checks.pricing import Priced, keys_of, price_resources
+from finops.engine.checks.pricing import Priced, Prices, keys_of, price_resources
+from finops.engine.checks.second_hand import offer_places, second_hand
+from finops.engine.checks.stored import buckets_of, stored
 from finops.engine.checks.tables import carbon_of
 from finops.fingerprint import code_fingerprint
-from finops.frames.cost_items import CheckInputError, Reading, Resource
+from finops.frames.cost_items import CheckInputError, Reading, Resource, spot_zone
 from finops.frames.state_document import against, state_of
 from finops.frames.usage_file import Usage
 from finops.providers.kubernetes.manifests import read_manifests
@@ -96,8 +101,9 @@ def cost_check_make(*, organisation: Organisation, question: Question, at: datet
     text = repr(reading.resources)  # a tenth of the whole work, so once
     read = input_digest(question.kind, question.project, text)
     state = text if resources is reading.resources else repr(resources)
+    marks = facts_marks(offer_places(resources), buckets_of(resources), organisation=organisation)
     moves = _moves(resources, policies)
-    digest = _digest(question, state, policies, base, snapshots, at, moves=moves)
+    digest = _digest(question, state, policies, base, snapshots, at, moves=moves, marks=marks)
     found = cost_check_list(organisation).filter(digest=digest).first()
     if question.key:
         keyed = cost_check_list(organisation).filter(key=question.key).first()
@@ -129,8 +135,9 @@ def _document(asked: _Asked) -> dict[str, Any]:
         raise CheckInputError(str(error), file=question.file) from error
     carbon = carbon_of(PROVIDER, resources, at.date())
     outcomes = [_judged(policy, priced, asked, carbon) for policy in asked.policies]
+    ways, not_asked = _cheaper(asked, prices)
     document = check_document(
-        priced, outcomes, alternatives(resources, prices), reading=asked.reading, strict=question.strict,
+        priced, outcomes, ways, reading=asked.reading, strict=question.strict, at=at, link=page_link,
     )  # fmt: skip
     return document | {
         "project": question.project or None,
@@ -141,7 +148,7 @@ def _document(asked: _Asked) -> dict[str, Any]:
             "ref": question.base_ref or None,
             "id": asked.base.pk if asked.base else None,
         },
-        "spot_prices_left_out": left_out,
+        "spot_prices_left_out": [*left_out, *not_asked],
         "evidence": {
             "snapshots": {table: str(snapshot) for table, snapshot in sorted(asked.snapshots.items())},
             "engine": settings.OFFPEAK_VERSION,
@@ -152,6 +159,22 @@ def _document(asked: _Asked) -> dict[str, Any]:
             "prices": prices_used(priced),
         },
     }  # fmt: skip
+
+
+def _cheaper(asked: _Asked, prices: Prices) -> tuple[Cheaper, tuple[str, ...]]:
+    """Every cheaper way that the product's own advice knows, and what it was not asked."""
+    resources, at, organisation = asked.resources, asked.at, asked.organisation
+    launches, not_asked = launch_facts(run_keys(resources), at=at, organisation=organisation)
+    offers = offer_facts(offer_places(resources), at=at)
+    classes = storage_facts(buckets_of(resources), at=at, organisation=organisation)
+    return cheaper(
+        [
+            *alternatives(resources, prices),
+            *measured(resources, prices, launches),
+            *second_hand(resources, prices, offers),
+            *stored(resources, classes),
+        ]
+    ), not_asked
 
 
 def _kept(asked: _Asked, document: dict[str, Any], digest: str) -> CostCheck:
@@ -219,6 +242,7 @@ def _digest(
     at: datetime,
     *,
     moves: bool,
+    marks: Sequence[Any],
 ) -> str:
     """Names a question on a state of the data and the code; the day decides which list prices hold."""
     with connection.cursor() as cursor:
@@ -228,12 +252,13 @@ def _digest(
         code_fingerprint(), get_language() or "", resources, repr(policies), question.strict, question.kind,
         question.project, question.ref, question.commit, question.base_ref, base.pk if base else None,
         question.team.pk if question.team else None, sorted(snapshots.items()), listed,
-        at.isoformat() if moves else at.date().isoformat(),
+        at.isoformat() if moves else at.date().isoformat(), marks,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _moves(resources: Sequence[Resource], policies: Sequence[Policy]) -> bool:
     """Whether the answer depends on the minute: Spot prices and budgets do, lists hold for a day."""
-    spot = any(market == "spot" for _, market in keys_of(resources) | spot_keys(resources))
+    keys = keys_of(resources) | spot_keys(resources)
+    spot = any(spot_zone(market) is not None for _, market in keys) or bool(run_keys(resources))
     return spot or any(policy.kind == "team_budget" for policy in policies)

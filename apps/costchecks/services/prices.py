@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,7 @@ from apps.recommendations.services import advise_launch
 from finops.engine.checks.pricing import Price, PriceKey
 from finops.engine.checks.tables import table_price
 from finops.engine.workload import WorkloadError
-from finops.frames.cost_items import MACHINE, SPOT, MachineFacts, Range, Sku
+from finops.frames.cost_items import MACHINE, MachineFacts, Range, Sku, spot_zone
 
 # Launch advice takes a second or so each; a plan with more kinds of Spot machines is told what was left out.
 MOST_SPOT = 12
@@ -29,9 +29,9 @@ def check_prices(
     """Every price there is, and what was not looked up."""
     found: dict[PriceKey, Price] = {}
     by_region: dict[tuple[str, str], list[Sku]] = {}
-    spot = sorted(sku for sku, market in keys if market == SPOT)
+    spot = sorted((sku, market) for sku, market in keys if spot_zone(market) is not None)
     for sku, market in sorted(keys):
-        if market == SPOT:
+        if spot_zone(market) is not None:
             continue
         if sku.service == MACHINE:
             by_region.setdefault((sku.region, sku.detail), []).append(sku)
@@ -48,39 +48,48 @@ def check_prices(
                     Range.of(row.price), row.currency, row.source, row.listed_on.date().isoformat(),
                     row.later_prices,
                 )  # fmt: skip
-    for sku in spot[:MOST_SPOT]:
-        price = spot_price(sku, at=at, organisation=organisation)
+    for sku, market in spot[:MOST_SPOT]:
+        price = spot_price(sku, at=at, organisation=organisation, zone=spot_zone(market) or "")
         if price is not None:
-            found[(sku, SPOT)] = price
-    return found, [f"{sku.name} in {sku.region}" for sku in spot[MOST_SPOT:]]
+            found[(sku, market)] = price
+    return found, [f"{sku.name} in {spot_zone(market) or sku.region}" for sku, market in spot[MOST_SPOT:]]
 
 
-def spot_price(sku: Sku, *, at: datetime, organisation: Organisation) -> Price | None:
-    """The hourly Spot price of a type in the cheapest zone of its region, as launch advice has it."""
+def spot_price(sku: Sku, *, at: datetime, organisation: Organisation, zone: str = "") -> Price | None:
+    """The hourly Spot price of a type in a zone, else in the cheapest one of its region, as launch advice has
+    it.
+    """
     try:
         advice = advise_launch(
             hours=SPOT_HOURS, types=[sku.name], regions=[sku.region], product=sku.detail, slack_hours=0.0,
-            at=at, organisation=organisation,
+            home_zone=zone or None, at=at, organisation=organisation,
         )  # fmt: skip
     except WorkloadError:
         return None
+    home = [advice["home"]] if advice["home"] is not None else []
     plans = [
         plan
-        for plan in advice["plans"]
-        if plan["market"] == SPOT and plan["type"] == sku.name and plan["cost"] is not None
+        for plan in (home if zone else advice["plans"])
+        if plan["market"] == "spot" and plan["type"] == sku.name and plan["cost"] is not None
     ]
     if not plans:
         return None
     best: dict[str, Any] = min(plans, key=lambda plan: Decimal(plan["cost"]))
-    low, expected, high = (
-        Decimal(best[name] or best["cost"]) / SPOT_HOURS for name in ("cost_low", "cost", "cost_high")
-    )
     return Price(
-        Range(min(low, expected), expected, max(high, expected)),
+        hourly(best, Decimal(SPOT_HOURS)),
         best["currency"],
         f"launch advice, {best['zone_name'] or best['region']}",
         best["price_at"],
+        sample=advice["backtest"]["decisions"] or None,
     )
+
+
+def hourly(plan: Mapping[str, Any], hours: Decimal) -> Range:
+    """The price of an hour of a plan, with its interval."""
+    low, expected, high = (
+        Decimal(plan[name] or plan["cost"]) / hours for name in ("cost_low", "cost", "cost_high")
+    )
+    return Range(min(low, expected), expected, max(high, expected))
 
 
 def machine_facts(name: str) -> MachineFacts | None:

@@ -11,7 +11,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.costchecks.models import CostCheck
-from apps.costchecks.wording import outcome_reason, policy_title, verdict_word
+from apps.costchecks.wording import (
+    evidence,
+    kind_word,
+    not_offered,
+    outcome_reason,
+    policy_title,
+    verdict_word,
+    way,
+)
 from apps.dashboard import format as fmt
 from apps.dashboard.presenters.run import Range, Scale
 from apps.dashboard.words import lang
@@ -131,7 +139,7 @@ def lead(document: Doc) -> str:
 
 def alternative_words(one: Doc) -> str:
     """`m5.large Spot instead of m5.large on demand`."""
-    return _("%(instead)s instead of %(of)s") % {"instead": one["instead"], "of": one["of"]}
+    return _("%(instead)s instead of %(of)s") % {"instead": way(one["instead"]), "of": way(one["of"])}
 
 
 def kpis(document: Doc) -> list[tuple[str, str, str, bool]]:
@@ -294,10 +302,36 @@ def cheaper(document: Doc) -> list[dict[str, Any]]:
             {
                 "title": alternative_words(one),
                 "address": one["address"],
+                "kind": kind_word(one["kind"]),
+                "evidence": evidence(one.get("evidence") or {}),
+                "link": (one.get("evidence") or {}).get("link") or "",
                 "saving": fmt.number(saving["expected"], 2),
                 "interval": fmt.span(saving["low"], saving["high"], lang(), decimals=2) if low < high else "",
                 "range": Range(scale.place(0), scale.place(at), scale.place(low), scale.place(high), i == 0),
             }
+        )
+    return made
+
+
+def not_cheaper(document: Doc) -> list[tuple[str, str, str, str, str]]:
+    """(badge, word, kind, reason, which) of the ways that are not offered; () for a check of an earlier
+    release. What cannot be judged comes first.
+    """
+    rows = sorted(document.get("alternatives_not_offered", []), key=lambda one: one["verdict"])
+    made = []
+    for one in rows:
+        judged = one["verdict"] == "does not save"
+        first = one["addresses"][0] if one["addresses"] else ""
+        more = one["resources"] - 1
+        which = _("%(first)s and %(n)d more") if more else "%(first)s"
+        made.append(
+            (
+                "pass" if judged else "unknown",
+                _("Does not save") if judged else _("Cannot judge"),
+                kind_word(one["kind"]),
+                not_offered(one["code"], one["told"]),
+                which % {"first": first, "n": more},
+            )
         )
     return made
 

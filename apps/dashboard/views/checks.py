@@ -110,6 +110,7 @@ def _context(row: CostCheck, document: dict[str, Any], comment: str) -> dict[str
         "policies": words.policies(document),
         "policies_title": words.policies_title(document),
         "cheaper": words.cheaper(document),
+        "not_cheaper": words.not_cheaper(document),
         "comment": comment,
     }
 

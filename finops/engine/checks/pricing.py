@@ -26,7 +26,9 @@ ABSENT = "absent"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Price of one unit as a range (Spot has an interval), with where it comes from."""
+    """Price of one unit as a range (Spot has an interval), with where it comes from. `sample`: how many past
+    decisions the interval rests on.
+    """
 
     amount: Range
     currency: str
@@ -34,6 +36,7 @@ class Price:
     listed_on: str
     later: bool = False
     up_to: Decimal | None = None
+    sample: int | None = None
 
 
 PriceKey = tuple[Sku, str]
@@ -85,7 +88,7 @@ class Priced:
 def keys_of(resources: Iterable[Resource]) -> set[PriceKey]:
     """Every price that the resources ask for."""
     return {
-        (sku, item.market)
+        (sku, item.priced_as)
         for resource in resources
         for side in (resource.before, resource.after)
         if side is not None
@@ -123,16 +126,16 @@ def item_cost(item: Item, prices: Prices, used: dict[PriceKey, Price]) -> Range 
         return item.reason or "amount not known"
     found: list[Price] = []
     for sku in item.skus:
-        price = prices.get((sku, item.market))
+        price = prices.get((sku, item.priced_as))
         if price is None:
             what = f"{sku.name} {sku.detail}".strip()
             kind = "Spot price" if item.market == SPOT else "price"
-            return f"no {kind} for {what} in {sku.region}"
+            return f"no {kind} for {what} in {item.zone or sku.region}"
         if price.up_to is not None and item.amount.high > price.up_to:
             return f"the price of {sku.name} {sku.detail} is known up to {price.up_to} {item.unit} only"
         found.append(price)
     for sku, price in zip(item.skus, found, strict=True):
-        used[(sku, item.market)] = price
+        used[(sku, item.priced_as)] = price
     if len(found) == 1 and not item.weights:
         return item.amount.times(found[0].amount)
     weights = item.weights or (Decimal(1),) * len(found)

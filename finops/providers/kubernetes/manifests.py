@@ -32,7 +32,7 @@ from finops.frames.cost_items import (
     Side,
     Sku,
 )
-from finops.frames.usage_file import Usage, amount_of, hours_of, word_of
+from finops.frames.usage_file import Usage, amount_of, hours_of, run_of, word_of
 from finops.text.addresses import masked
 
 MAX_BYTES, MAX_OBJECTS, MAX_DEPTH = 8 * 1024 * 1024, 5000, 60
@@ -140,6 +140,7 @@ def _resource(row: Mapping[str, Any], place: str, source: _Source) -> Resource:
         word_of(source.usage.of(address), "region"),
         summary,
         None if not word else word == "true",
+        run_of(source.usage.of(address)),
     )
     return Resource(address, kind, "create", None, side, taggable=bool(items))
 

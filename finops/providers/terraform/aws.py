@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from finops.frames.cost_items import Item, Range, Side
-from finops.frames.usage_file import amount_of, hours_of, word_of
+from finops.frames.cost_items import Item, Range, Side, Stored
+from finops.frames.usage_file import amount_of, hours_of, run_of, word_of
 from finops.providers.terraform.aws_compute import (
     Context,
     ebs_volume,
@@ -78,7 +78,12 @@ def bucket(values: Values, context: Context) -> Side:
             made.append(Item(component, unit, (sku,), None, f"{component}: usage {usage} is not stated"))
         else:
             made.append(Item(component, unit, (sku,), used.times(Range.of(factor))))
-    return Side(tuple(made), summary=kind)
+    name, said = values.raw("bucket"), context.said
+    stored = Stored(
+        name if isinstance(name, str) else "", kind, amount_of(said, "storage_gib"),
+        amount_of(said, "objects"), amount_of(said, "put_requests"), amount_of(said, "get_requests"),
+    )  # fmt: skip
+    return Side(tuple(made), summary=kind, stored=stored)
 
 
 def database(values: Values, context: Context) -> Side:
@@ -166,8 +171,9 @@ def side_of(
     tags = made.tags if kind == "aws_autoscaling_group" else _tags(values)
     word = word_of(said, "interruptible")
     return replace(
-        made, items=items, tags=tags, region=region, interruptible=None if not word else word == "true"
-    )
+        made, items=items, tags=tags, region=region, interruptible=None if not word else word == "true",
+        run=run_of(said),
+    )  # fmt: skip
 
 
 def _tags(values: Values) -> dict[str, str | None] | None:

@@ -113,7 +113,9 @@ def _hours_item(
     product = context.product()
     skus = tuple(context.sku(MACHINE, kind, product) for kind, _ in types)
     weights = tuple(weight for _, weight in types) if any(w != 1 for _, w in types) else ()
-    return Item(name, "instance-hour", skus, amount, market=market, weights=weights)
+    # Of several types nobody knows how many machines of each there will be.
+    known = count if len(types) == 1 and types[0][1] == 1 else None
+    return Item(name, "instance-hour", skus, amount, market=market, weights=weights, count=known)
 
 
 def _disks(values: Values, context: Context, count: Range) -> list[Item]:
@@ -173,8 +175,34 @@ def instance(values: Values, context: Context) -> Side:
             kind = found
         else:
             made.append(Item("machine", "instance-hour", (), None, f"instance_type: {why}"))
+    made = _in_zone(made, pinned_zone(values, context))
     made += _disks(values, context, ONE) + _monitoring(values, context, ONE)
     return Side(tuple(made), summary=f"{kind or 'type not known'}, {market}")
+
+
+def _in_zone(items: list[Item], zone: str) -> list[Item]:
+    return [replace(one, zone=zone) for one in items] if zone else items
+
+
+def pinned_zone(values: Values, context: Context) -> str:
+    """The zone that machines must run in: their own, the only one of a group, or the subnet's of the plan; ""
+    where the plan leaves it open.
+    """
+    zone = values.raw("availability_zone")
+    if isinstance(zone, str) and zone:
+        return zone
+    zones = values.raw("availability_zones")
+    if isinstance(zones, list) and len(zones) == 1 and isinstance(zones[0], str):
+        return zones[0]
+    if isinstance(zones, list) and zones:
+        return ""
+    block = "vpc_zone_identifier" if values.raw("vpc_zone_identifier") is not None else "subnet_id"
+    several = values.raw("vpc_zone_identifier")
+    if isinstance(several, list) and len(several) != 1:
+        return ""
+    subnet = context.configuration.referred(context.address, block, "aws_subnet", after=context.after)
+    found = subnet.raw("availability_zone") if subnet is not None else None
+    return found if isinstance(found, str) else ""
 
 
 def _machine(kind: str, values: Values, context: Context, count: Range, market: str) -> Item:
@@ -269,6 +297,7 @@ def scaling_group(values: Values, context: Context) -> Side:
         made = [_machine(default, template, context, capacity, SPOT if spot else ON_DEMAND)]
     else:
         made = [Item("machine", "instance-hour", (), None, "its launch template is not in this plan")]
+    made = _in_zone(made, pinned_zone(values, context))
     if template:
         kind_of_disks = _template_disks if template.raw("block_device_mappings") is not None else _disks
         made += kind_of_disks(template, context, capacity)

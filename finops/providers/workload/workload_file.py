@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from finops.frames.check_words import check_whole_text, number, read_words
-from finops.frames.cost_items import MACHINE, CheckInputError, Item, Range, Reading, Resource, Side, Sku
+from finops.frames.cost_items import MACHINE, CheckInputError, Item, Range, Reading, Resource, Run, Side, Sku
 from finops.frames.usage_file import Usage, amount_of
 from finops.text.addresses import masked
 
@@ -79,8 +79,19 @@ def _resource(row: Any, place: str, file: str, usage: Usage) -> Resource:
         regions[0],
         f"{', '.join(types)}".strip(),
         row.get("interruptible", "true") == "true",
+        _run(row, place, file),
     )
     return Resource(address, "workload", "create", None, side, taggable=True)
+
+
+def _run(row: Mapping[str, Any], place: str, file: str) -> Run:
+    """What `advise_launch` is asked beside the type: a deadline is not turned into hours here."""
+    told = row.get("slack_hours")
+    slack = None
+    if told is not None and told != "":
+        slack = number(told, locale="", file=file, address=place, field="slack_hours")
+    hours = number(row["hours"], locale="", file=file, address=place, field="hours")
+    return Run(hours, slack, str(row.get("home_zone") or ""))
 
 
 def _words(row: Mapping[str, Any], name: str, refuse: Any) -> list[str]:
@@ -104,4 +115,5 @@ def _item(
         return Item("machine", "instance-hour", (), None, "runs_per_month is not stated")
     amount = told or Range.of(hours * exact("runs_per_month", "1"))
     skus = tuple(Sku(MACHINE, region, kind, row["product"]) for kind in types)
-    return Item("machine", "instance-hour", skus, amount.times(Range.of(count)))
+    known = Range.of(count) if len(skus) == 1 else None
+    return Item("machine", "instance-hour", skus, amount.times(Range.of(count)), count=known)
