@@ -23,10 +23,12 @@ from apps.billing.selectors.savings import SavingsRate, Split, paid_with, saving
 from apps.billing.selectors.spend import SpendQuestion
 from apps.billing.selectors.spend_compare import AGAINST, SpendChange, spend_compare
 from apps.billing.selectors.spend_question import TEAM, UNALLOCATED
+from apps.billing.selectors.spend_reading import reading_session
 from finops.engine.daily_costs import DailyCosts
 from finops.engine.forecast import forecast_period
 from finops.engine.spend import ZERO, Change, Driver, Window, compare, month_start, next_month
 from finops.frames.focus import BASES
+from finops.lake import facts
 
 MONTHS_OFFERED = 24
 ANOMALIES_SHOWN = 3
@@ -125,9 +127,27 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
         return None
     teams = {team.slug: team.name for team in team_list(organisation)}
     asked = asked_of(query, days, teams)
+    snapshots = facts.current_snapshots()
+    # What the questions rest on is looked up once for all of them: the month, those it is compared with.
+    span = asked.end - asked.start
+    first = min(asked.start - span, month_start(asked.start - timedelta(days=1)))
+    with reading_session(Window(month_start(first), asked.end), snapshots, organisation=organisation):
+        return _told(organisation, asked, now, days, teams, snapshots)
+
+
+def _told(
+    organisation: Organisation,
+    asked: Asked,
+    now: datetime,
+    days: BillDays,
+    teams: dict[str, str],
+    snapshots: Mapping[str, int],
+) -> Overview | None:
+    """The facts of the month, all at the same snapshots."""
     answer = forecast(
-        organisation=organisation, at=now, day=asked.start, basis=asked.basis, where=asked.where
-    )
+        organisation=organisation, at=now, day=asked.start, basis=asked.basis, where=asked.where,
+        snapshots=snapshots,
+    )  # fmt: skip
     if asked.team and not answer.currencies:
         answer = _nothing(organisation, asked, now)
     by_size = sorted(answer.currencies.values(), key=lambda one: (-abs(one.spent), one.currency))
@@ -138,10 +158,10 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
     # Cut at the last day with bills: a month that calls itself final may still lack days.
     known = Window(asked.start, min(days.end, asked.end))
     compared, change, drivers = _compared(
-        organisation, asked, known, days.first, ("service",), found.currency, now
+        organisation, asked, known, days.first, ("service",), found.currency, now, snapshots
     )
     _all, _change, movers = _compared(
-        organisation, asked, known, days.first, ("account", "service"), found.currency, now
+        organisation, asked, known, days.first, ("account", "service"), found.currency, now, snapshots
     )
     budgets = _budgets(organisation, asked, found.currency, now, day=known.end - timedelta(days=1))
     in_month = _waiting(organisation, asked, found.currency, now)
@@ -158,11 +178,13 @@ def overview(organisation: Organisation, query: Mapping[str, str], *, now: datet
         movers=movers,
         budgets=budgets,
         budget=_whole(budgets, asked),
-        split=paid_with(organisation, window, found.currency, now=now, where=asked.where),
+        split=paid_with(
+            organisation, window, found.currency, now=now, snapshots=snapshots, where=asked.where
+        ),
         savings=(
-            savings_of_team(organisation, window, asked.team, now=now)
+            savings_of_team(organisation, window, asked.team, now=now, snapshots=snapshots)
             if asked.team
-            else savings_rates(organisation, window, now=now)
+            else savings_rates(organisation, window, now=now, snapshots=snapshots)
         ).get(found.currency),
         anomalies=list(in_month[:ANOMALIES_SHOWN]),
         anomalies_waiting=in_month.count(),
@@ -215,10 +237,13 @@ def _compared(
     by: tuple[str, ...],
     currency: str,
     now: datetime,
+    snapshots: Mapping[str, int],
 ) -> tuple[SpendChange, Change | None, list[Driver[tuple[str | None, ...]]]]:
     """The month's delivered days against those asked for; `first`: the first day of all bills."""
     question = SpendQuestion(start=known.start, end=known.end, by=by, basis=asked.basis, where=asked.where)
-    found = spend_compare(question, organisation=organisation, now=now, against=asked.against)
+    found = spend_compare(
+        question, organisation=organisation, now=now, against=asked.against, snapshots=snapshots
+    )
     if found.windows is None or found.windows.before.start < first:
         # Days before the first bill are not known: they cost something, not nothing.
         return found, None, []

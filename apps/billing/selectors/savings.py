@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
@@ -13,7 +13,7 @@ from apps.billing.selectors.kept import kept, key_of
 from apps.billing.selectors.spend import SpendQuestion, spend
 from apps.billing.selectors.spend_question import TEAM
 from apps.billing.selectors.spend_reading import connect
-from finops.engine.spend import EXACT, ZERO, Window
+from finops.engine.spend import EXACT, ZERO, Window, months_of, total
 from finops.lake import BILL_LINES, facts
 
 SPOT, COMMITTED, UNUSED, ON_DEMAND, OTHER = "spot", "committed", "unused", "on_demand", "other"
@@ -135,10 +135,15 @@ def savings_rates(
 
 
 def savings_of_team(
-    organisation: Organisation | None, window: Window, team: str, *, now: datetime
+    organisation: Organisation | None,
+    window: Window,
+    team: str,
+    *,
+    now: datetime,
+    snapshots: Mapping[str, int] | None = None,
 ) -> dict[str, SavingsRate]:
     """By currency, of a team's share of the bill: no rate while some of it has a list cost in part only."""
-    found = dict(facts.current_snapshots())
+    found = dict(facts.current_snapshots() if snapshots is None else snapshots)
     return _rates(organisation, window, FINE, ((TEAM, team),), now, found)
 
 
@@ -164,36 +169,51 @@ def _rates(
         for basis in ("list", "amortised")
     )
     paid = {(row.currency, row.values): row.cost or ZERO for row in effective.rows}
-    found: dict[str, SavingsRate] = {}
+    sums: dict[str, _Adding] = {}
     for row in listed.rows:
         amount, cost = row.cost or ZERO, paid.get((row.currency, row.values), ZERO)
         unpriced = row.values[0] == SPOT_PRICING and not amount and cost > 0
         without = row.lines if unpriced else row.lines_without_cost
-        so_far = found.get(row.currency, SavingsRate(row.currency, ZERO, ZERO, 0, 0))
-        counted = without < row.lines
-        found[row.currency] = SavingsRate(
-            row.currency,
-            EXACT.add(so_far.list_cost, amount) if counted else so_far.list_cost,
-            EXACT.add(so_far.effective, cost) if counted else so_far.effective,
-            so_far.lines + row.lines - without,
-            so_far.without + without,
-            partial=so_far.partial or 0 < without < row.lines,
+        one = sums.setdefault(row.currency, _Adding())
+        if without < row.lines:
+            one.listed.append(amount)
+            one.effective.append(cost)
+        one.lines += row.lines - without
+        one.without += without
+        one.partial |= 0 < without < row.lines
+    return {
+        currency: SavingsRate(
+            currency, total(one.listed), total(one.effective), one.lines, one.without, partial=one.partial
         )
-    return found
+        for currency, one in sums.items()
+    }
+
+
+@dataclass
+class _Adding:
+    """What a rate is summed from."""
+
+    listed: list[Decimal] = field(default_factory=list)
+    effective: list[Decimal] = field(default_factory=list)
+    lines: int = 0
+    without: int = 0
+    partial: bool = False
 
 
 def _sums(window: Window, snapshots: Mapping[str, int], reports: list[str]) -> list[list[str]]:
     columns = [
         "x_report", "x_month", "x_day", "billing_currency", "list_cost", "effective_cost", "pricing_category"
     ]  # fmt: skip
+    months = [f"{month:%Y-%m}" for month in months_of(window)]
     with connect(window, snapshots, reports, BILL_LINES, columns) as con:
         rows = con.execute(
             "WITH told AS (SELECT billing_currency, effective_cost, "  # noqa: S608 - our table
             "CASE WHEN list_cost = 0 AND effective_cost > 0 AND pricing_category = 'Dynamic' THEN NULL "
-            f"ELSE list_cost END AS listed FROM {BILL_LINES} WHERE x_day >= $start AND x_day < $end) "
+            f"ELSE list_cost END AS listed FROM {BILL_LINES} WHERE x_day >= $start AND x_day < $end "
+            "AND x_month IN (SELECT unnest($months))) "
             "SELECT billing_currency, coalesce(sum(listed), 0), "
             "coalesce(sum(effective_cost) FILTER (listed IS NOT NULL), 0), count(listed), "
             "count(*) FILTER (listed IS NULL) FROM told GROUP BY ALL ORDER BY ALL",
-            {"start": window.start, "end": window.end},
+            {"start": window.start, "end": window.end, "months": months},
         ).fetchall()
     return [[str(value) for value in row] for row in rows]

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation, Team
 from apps.billing.selectors import savings
 from apps.billing.selectors.savings import paid_with, savings_of_team, savings_rates
+from apps.billing.selectors.spend_reading import reading_session
 from apps.billing.services.allocation import RuleFields, rule_save
 from finops.engine.spend import Window
+from finops.lake import facts
 from tests.support.bill_lake import put_bill
 
 pytestmark = pytest.mark.django_db
@@ -149,3 +152,17 @@ def test_a_team_has_a_rate_when_all_its_lines_have_a_list_price(
     rest = savings_of_team(organisation, MONTH, "unallocated", now=NOW)["USD"]
     assert (rest.without, rest.percent) == (1, None)
     assert savings_of_team(organisation, Window(date(2026, 6, 1), date(2026, 7, 1)), "web", now=NOW) == {}
+
+
+def test_among_other_questions_of_a_page_the_rate_is_the_same(
+    organisation: Organisation, empty_lake: Path
+) -> None:
+    # April's bill has a line of a day in May: it belongs to April, whoever else reads both months.
+    put_bill([row("70", "100"), row("9", None, x_day=MAY)], period=date(2026, 4, 1))
+    put_bill([row("30", "50"), row("9", None)], period=MAY)
+    alone = savings_rates(organisation, MONTH, now=NOW)
+    two = Window(date(2026, 4, 1), date(2026, 6, 1))
+    cache.clear()
+    with reading_session(two, facts.current_snapshots(), organisation=organisation):
+        assert savings_rates(organisation, MONTH, now=NOW) == alone
+    assert (alone["USD"].list_cost, alone["USD"].effective, alone["USD"].without) == (50, 30, 1)
