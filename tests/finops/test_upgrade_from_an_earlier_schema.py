@@ -1,8 +1,8 @@
 """Data of an earlier release come forward: its frozen database (tests/data/upgrade) is migrated to today.
 
 `early.sql.gz` is the demo with a few people, a key, a workload and a budget as the schema held them before
-the audit chain, storage, launches, reports and cost checks: a dump of its rows and tables, made once and never
-made anew, so that it stays what an old installation has.
+the audit chain, storage, launches, reports and cost checks: a dump of its rows and tables, made once and
+never made anew, so that it stays what an old installation has.
 """
 
 from __future__ import annotations
