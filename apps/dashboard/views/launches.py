@@ -20,14 +20,14 @@ from django.views.decorators.http import require_POST
 from apps.accounts.access import access
 from apps.accounts.actors import Actor
 from apps.accounts.middleware import SignedInRequest
-from apps.accounts.models import Membership
+from apps.accounts.models import Membership, Organisation
 from apps.accounts.roles import Action, allowed
 from apps.dashboard.forms_launches import HighForm, PlanForm, ReasonForm
 from apps.dashboard.presenters import launches as words
 from apps.dashboard.tabs import LAUNCHES_TABS
 from apps.dashboard.views.spend import organisation_of
 from apps.launches.exports import plan_exports
-from apps.launches.models import OVER, WAITING, Launch, LaunchPlan, LaunchState, PlanState
+from apps.launches.models import OVER, WAITING, Executor, Launch, LaunchPlan, LaunchState, PlanState
 from apps.launches.selectors.launches import calendar_of, event_document, launch_find, launch_rows
 from apps.launches.selectors.limits import limits_document
 from apps.launches.selectors.plans import plan_find, plan_list, standing_approvals, target_list
@@ -211,11 +211,17 @@ def _queue(request: HttpRequest, status: int = 200, **forms: Any) -> HttpRespons
         "running": running, "queued": waiting, "live": live, "pages": over,
         "over": [words.launch_row(one, now) for one in over],
         "days": words.calendar_days(calendar_of(organisation, now, now + WEEK), now, zone),
-        "limits": limits_document(organisation, now), "freeze_form": ReasonForm(),
+        "limits": _limits(organisation, now), "freeze_form": ReasonForm(),
         "may_launch": _may(request, Action.LAUNCH), "may_freeze": _may(request, Action.APPROVE_SPEND),
         **forms,
     }  # fmt: skip
     return render(request, "dashboard/launches.html", context, status=status)
+
+
+def _limits(organisation: Organisation, now: datetime) -> dict[str, Any]:
+    """Limits with the kinds of targets in words."""
+    found, kinds = limits_document(organisation, now), dict(Executor.choices)
+    return {**found, "targets": [{**one, "kind": kinds[one["executor"]]} for one in found["targets"]]}
 
 
 def _launch(request: HttpRequest, row: Launch, status: int = 200, **forms: Any) -> HttpResponse:
