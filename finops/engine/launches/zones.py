@@ -6,8 +6,9 @@ that is there; ours weighs price and manners. A zone costs an hour
 
     price + chance that its run ends in the hour x start (hours) x on-demand price
 
-since each loss costs a start of slack, and slack is what saves on-demand. A move is a start as well: it has
-to earn that in the time that the better zone is expected to last, and must be safe for the deadline. The
+since each loss costs a start of slack, and slack is what saves on-demand. A move is a sure start, a loss at
+worst one: so nobody moves for fear of a loss, only for a price that earns the start in the time that the
+other zone is expected to last, and where that is safe for the deadline. The
 policy of the one market is given the mean price of the zones. Safety is judged as for one zone, so nobody
 misses a deadline that on-demand could have met.
 """
@@ -84,7 +85,7 @@ class _Steady:
         if at.market is not Market.SPOT or not there[at.zone] or best == at.zone:
             return best
         lasts = min(1 / self.pasts[best].rate(), at.work)
-        earned = (self._costs(at.zone) - self._costs(best)) * lasts
+        earned = (self.prices[at.zone] - self.prices[best]) * lasts
         start = self.job.overhead * (self.prices[best] + self.job.ratio)
         safe = self.safe.may_spot(Standing(at.tick, at.left, at.work))
         return best if safe and earned > start else at.zone

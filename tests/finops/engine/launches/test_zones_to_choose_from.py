@@ -137,6 +137,15 @@ def test_a_move_to_a_cheaper_zone_has_to_earn_its_start(price: float, zone: int)
     assert policy(at, [True, True]) == (Market.SPOT, zone)
 
 
+def test_nobody_moves_for_fear_of_a_loss() -> None:
+    """The zone it runs in was lost every second tick before, the other never; a move is a start for sure."""
+    job = Job(10 * HOUR, 14 * HOUR, 360, 3.15)
+    history = np.array([[tick % 2 == 1, True] for tick in range(200)])
+    policy = zones_advice(job, 600, history, (1.0, 1.0))
+    at = Standing(0, job.deadline, job.work, Market.SPOT, 0, 0)
+    assert policy(at, [True, True]) == (Market.SPOT, 0)
+
+
 def test_the_table_of_zones_and_of_a_gang() -> None:
     one = AvailabilityTrace(600, np.array(([True] * 9 + [False] * 4) * 20))
     two = AvailabilityTrace(600, ~one.available)
