@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
+_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)")
 
@@ -51,12 +52,18 @@ def parse_days(text: str) -> frozenset[int]:
         return frozenset(range(7))
     days: set[int] = set()
     for part in text.lower().split(","):
-        ends = [end.strip()[:3] for end in part.split("-")]
-        if len(ends) > 2 or any(end not in WEEKDAYS for end in ends):
+        ends = [_weekday(end.strip()) for end in part.split("-")]
+        first, last = ends[0], ends[-1]
+        if len(ends) > 2 or first is None or last is None:
             raise ValueError(f"not weekdays: {text!r}")
-        first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
         days.update((first + step) % 7 for step in range((last - first) % 7 + 1))
     return frozenset(days)
+
+
+def _weekday(name: str) -> int | None:
+    """The weekday of "mon", "thurs" or "sunday"; None for another word ("month" is no Monday)."""
+    found = [number for number, whole in enumerate(_NAMES) if len(name) >= 3 and whole.startswith(name)]
+    return found[0] if found else None
 
 
 def local_instant(day: date, minutes: int, zone: ZoneInfo) -> datetime:

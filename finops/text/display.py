@@ -116,13 +116,15 @@ def compact(value: Number | None, lang: str = "en") -> str:
     exact = decimal_of(value)
     if exact is None:
         return UNKNOWN
-    steps = ((10**8, "亿"), (10**4, "万")) if is_zh(lang) else ((10**9, "B"), (10**6, "M"), (10**3, "k"))
-    for size, unit in steps:
-        if abs(exact) >= size:
-            scaled = exact / size
-            short = scaled.quantize(Decimal("0.1"), rounding=ROUND_HALF_UP)
-            return number(short, 0 if short == short.to_integral_value() else 1) + unit
-    return number(exact, 0 if exact == exact.to_integral_value() else 1)
+    units = (("万", 10**4), ("亿", 10**8)) if is_zh(lang) else (("k", 10**3), ("M", 10**6), ("B", 10**9))
+    text, former = "", Decimal(0)
+    for unit, size in (("", 1), *units):
+        short = (exact / size).quantize(Decimal("0.1"), rounding=ROUND_HALF_UP)
+        # A unit is taken up where it shows as 1 or more of the former's: 999,960 is 1M and not 1,000k.
+        if text and abs(former) < size:
+            break
+        text, former = number(short, 0 if short == short.to_integral_value() else 1) + unit, short * size
+    return text
 
 
 def zone_name(moment: datetime, zone: tzinfo) -> str:

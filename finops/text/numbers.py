@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 
 class NumberError(ValueError):
@@ -46,6 +46,7 @@ LOCALES: dict[str, Separators] = {
     "de-li": APOSTROPHE,
     "it-ch": APOSTROPHE,
     "es": COMMA,
+    **{f"es-{region}": POINT for region in ("mx", "us", "pr", "do", "gt", "hn", "ni", "pa", "pe", "sv")},
     "it": COMMA,
     "nl": COMMA,
     "pt": COMMA,
@@ -56,6 +57,13 @@ LOCALES: dict[str, Separators] = {
     "nb": SPACE,
     "cs": SPACE,
 }
+# Where the rules are not those of the language, or changed between editions: they state nothing.
+UNSTATED = frozenset(
+    {
+        *(f"en-{region}" for region in ("at", "be", "ch", "de", "dk", "fi", "nl", "se", "si", "za", "150")),
+        *("es-419", "es-cu", "fr-ch", "fr-lu"),
+    }
+)
 _MINUS = {"-": -1, "\u2212": -1, "+": 1}
 _PLAIN = re.compile(r"[0-9]+")
 
@@ -78,6 +86,8 @@ def separators_of(locale: str | None) -> Separators | None:
     if not locale:
         return None
     name = locale.replace("_", "-").lower()
+    if name in UNSTATED:
+        return None
     return LOCALES.get(name) or LOCALES.get(name.partition("-")[0])
 
 
@@ -119,12 +129,12 @@ def parse_decimal(text: str, locale: str | None) -> Decimal:
 
 
 def format_decimal(value: Decimal, locale: str | None, *, places: int) -> str:
-    """The number for a page: rounded half to even once, grouped, with U+2212 as its minus.
+    """The number for a page: rounded half up once, as everywhere, grouped, with U+2212 as its minus.
 
     >>> format_decimal(Decimal("12.5"), "de", places=2), format_decimal(Decimal("-1234.5"), "en", places=2)
     ('12,50', '−1,234.50')
     """
     rules = separators_of(locale) or POINT
-    rounded = value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN)
+    rounded = value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP)
     text = f"{abs(rounded):,f}".replace(",", "\0").replace(".", rules.decimal).replace("\0", rules.groups[0])
     return f"\u2212{text}" if rounded < 0 else text

@@ -11,7 +11,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from finops.engine.commitments.refusal import Refusal, refuse
-from finops.engine.commitments.terms import months_later, whole_months
+from finops.engine.commitments.terms import (
+    hours_between,
+    last_with_months,
+    months_begun,
+    term_months,
+    whole_months,
+)
 from finops.frames.commitments import Reserved
 from finops.frames.resale import ResaleRules
 
@@ -100,12 +106,14 @@ def residual(fixed: Decimal, start: datetime, end: datetime, now: datetime) -> D
     """The part of a one-time price that the whole months left stand for: fixed x months left / months of
     the term.
 
-    The months used count from the start; a month begun is used.
+    The months used count from the start; a month begun is used. The term is as many months as its hours make:
+    a provider counts years of 365 days and may name the last second, so that the calendar between start and
+    end is short of them by a second, or by a leap day.
     """
-    months = whole_months(start, end)
-    if months == 0:
+    months = term_months(hours_between(start, end))
+    if months <= 0 or now >= end:
         return Decimal(0)
-    return fixed * min(months, whole_months(now, end)) / months
+    return fixed * max(0, months - months_begun(start, now)) / months
 
 
 def price_schedule(price: Decimal, now: datetime, end: datetime) -> tuple[tuple[int, datetime, Decimal], ...]:
@@ -114,6 +122,6 @@ def price_schedule(price: Decimal, now: datetime, end: datetime) -> tuple[tuple[
     """
     months = whole_months(now, end)
     return tuple(
-        (left, now if left == months else months_later(end, -(left + 1)), price * left / months)
+        (left, now if left == months else max(now, last_with_months(end, left + 1)), price * left / months)
         for left in range(months, 0, -1)
     )

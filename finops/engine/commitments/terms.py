@@ -55,6 +55,26 @@ def whole_months(start: datetime, end: datetime) -> int:
     return months if months_later(start, months) <= end else months - 1
 
 
+def months_begun(start: datetime, now: datetime) -> int:
+    """Calendar months from `start` to `now`, a month begun counted; 0 where `now` is not after `start`."""
+    months = whole_months(start, now)
+    return months + int(months_later(start, months) < now)
+
+
+def last_with_months(end: datetime, months: int) -> datetime:
+    """The last instant with `months` whole months left before `end`; an end on a month's last day is one of
+    any month's last day.
+
+    >>> from datetime import UTC
+    >>> last_with_months(datetime(2026, 11, 30, tzinfo=UTC), 6).isoformat()
+    '2026-05-31T00:00:00+00:00'
+    """
+    found = months_later(end, -months)
+    if end.day == monthrange(end.year, end.month)[1]:
+        return found.replace(day=monthrange(found.year, found.month)[1])
+    return found
+
+
 def term_months(hours: Decimal) -> int:
     """Months of a term given in hours: 12 for a year of 365 days, 36 for three, rounded to the nearest month.
 

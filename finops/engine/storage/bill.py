@@ -123,27 +123,50 @@ class Life:
     move_day: int | None = None
     reads: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.gib < 0 or self.objects < 0 or self.delete_day < 0:
+            raise StorageError("life", "size, objects and days cannot be negative")
+
 
 def life_cost(
-    life: Life, start: StorageClass, to: StorageClass | None = None, *, month_days: Decimal = Decimal(30)
+    life: Life,
+    start: StorageClass,
+    to: StorageClass | None = None,
+    *,
+    standard: StorageClass | None = None,
+    month_days: Decimal = Decimal(30),
 ) -> Decimal:
     """What the objects cost from writing to deletion: storage by the day, minimum days, transition, reads.
 
-    A deletion before the minimum is billed to its end; a read costs what the class of that day asks for.
-    Raises StorageError when the days contradict each other.
+    Storage is that of the objects' mean size: smallest billable size, overhead (Standard's part at the price
+    of `standard`, else of `start`) and monitoring included. A deletion before the minimum is billed to its
+    end; a read costs what the class of that day asks for, on the last day too. Raises StorageError when the
+    days contradict each other.
     """
-    moved = life.move_day
+    moved, end = life.move_day, life.delete_day
+    if any(not 0 <= day <= end for day in life.reads):
+        raise StorageError("reads", f"a read is not between writing and deletion (day {end})")
+    base = standard or start
     if moved is None or to is None:
-        held = max(life.delete_day, start.min_days)
-        return life.gib * start.per_gib_month * held / month_days + _reads(life, start, 0, life.delete_day)
-    if not 0 <= moved <= life.delete_day:
+        held = max(end, start.min_days)
+        return _month(life, start, base) * held / month_days + _reads(life, start, 0, end + 1)
+    if not 0 <= moved <= end:
         raise StorageError("move_day", f"day {moved} is not between writing and deletion")
-    cost = life.gib * start.per_gib_month * max(moved, start.min_days) / month_days
+    cost = _month(life, start, base) * max(moved, start.min_days) / month_days
     cost += _reads(life, start, 0, moved)
     cost += life.objects / THOUSAND * to.transition_in_per_1000
-    held = max(life.delete_day - moved, to.min_days)
-    cost += life.gib * to.per_gib_month * held / month_days
-    return cost + _reads(life, to, moved, life.delete_day + 1)
+    cost += _month(life, to, base) * max(end - moved, to.min_days) / month_days
+    return cost + _reads(life, to, moved, end + 1)
+
+
+def _month(life: Life, where: StorageClass, standard: StorageClass) -> Decimal:
+    """A month of the objects in a class without reads."""
+    cost = max(life.gib, life.objects * where.min_billable_kib / KIB_PER_GIB) * where.per_gib_month
+    cost += life.objects * where.own_overhead_kib / KIB_PER_GIB * where.per_gib_month
+    cost += life.objects * where.standard_overhead_kib / KIB_PER_GIB * standard.per_gib_month
+    if life.gib * KIB_PER_GIB >= life.objects * where.min_monitored_kib:
+        cost += life.objects / THOUSAND * where.monitoring_per_1000
+    return cost
 
 
 def _reads(life: Life, where: StorageClass, first: int, before: int) -> Decimal:

@@ -22,6 +22,7 @@ from finops.frames.storage_usage import STAGING, STORED, storage_usage
 
 ZERO = Decimal(0)
 WINDOW = timedelta(days=7)
+_DAY = timedelta(days=1)
 # A line of a day may last 25 hours where a bill counts local days.
 _A_DAY = timedelta(hours=26)
 
@@ -90,7 +91,7 @@ def billed_of(
         sums[usage.storage_class] += months
         means[usage.storage_class] += months * _month_days(line.start)
         cost[usage.storage_class] += line.billed
-    days = Decimal((end - start).days) if start and end else Decimal(1)
+    days = _covered_days(chosen)
     found.months, found.cost = dict(sums), dict(cost)
     found.gib = {name: value / days for name, value in means.items()}
     found.charges = _charges(lines, provider, start, end)
@@ -119,6 +120,18 @@ def _window(lines: Iterable[BillLine], listed_on: date) -> tuple[list[BillLine],
     start = end - WINDOW
     chosen = [one for one in before if _day(one.start) >= start and one.end - one.start <= _A_DAY]
     return chosen, min(_day(one.start) for one in chosen), end
+
+
+def _covered_days(lines: Iterable[BillLine]) -> Decimal:
+    """Days that the lines cover together: a day that was not delivered is no day of nothing."""
+    covered, until = timedelta(0), None
+    for start, end in sorted(
+        (one.start, one.end if one.end > one.start else one.start + _DAY) for one in lines
+    ):
+        begins = start if until is None else max(start, until)
+        if end > begins:
+            covered, until = covered + (end - begins), end
+    return Decimal(covered // timedelta(seconds=1)) / 86400 if covered else Decimal(1)
 
 
 def _month_days(moment: datetime) -> Decimal:

@@ -64,6 +64,13 @@ def test_ranges() -> None:
 def test_compact_numbers_of_axes() -> None:
     assert [fmt.compact(v) for v in (950, 4000, 1_200_000)] == ["950", "4k", "1.2M"]
     assert fmt.compact(1_200_000, "zh-hans") == "120万"
+    assert [fmt.compact(v) for v in (999_949, 999_950, -999_999_999, 999.96)] == [
+        "999.9k",
+        "1M",
+        "\u22121B",
+        "1k",
+    ]
+    assert [fmt.compact(v, "zh-hans") for v in (9_999, 99_999_999)] == ["9,999", "1亿"]
 
 
 def test_times_stand_in_the_chosen_zone() -> None:

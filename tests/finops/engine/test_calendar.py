@@ -175,8 +175,10 @@ def test_a_bad_clock_time_is_refused(text: str) -> None:
 def test_bad_input_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="unknown time zone: '\\+02:00'"):
         ClockWindow.parse("19:00", "10:00", "+02:00")
-    with pytest.raises(ValueError, match="not weekdays"):
-        parse_days("weekdays only")
+    for text in ("weekdays only", "month", "sunset", "mon-friend", "mon-tue-wed"):
+        with pytest.raises(ValueError, match="not weekdays"):
+            parse_days(text)
+    assert sorted(parse_days("Monday, thurs-Sat")) == [0, 3, 4, 5]
     with pytest.raises(ValueError, match="does not fit"):
         RepeatingWork(timedelta(hours=13), 480, "UTC", not_before=1200)
     with pytest.raises(ValueError, match="not done by its due time"):

@@ -35,6 +35,10 @@ from finops.text.numbers import LOCALES, NumberError, format_decimal, parse_deci
         (None, "0.125", "0.125"),
         (None, "1,234,567", "1234567"),
         ("tlh", "10,5", "10.5"),
+        ("es-MX", "1,234", "1234"),
+        ("es_MX", "1.234", "1.234"),
+        ("es-ES", "1.234", "1234"),
+        ("en-DE", "1.234,5", "1234.5"),
     ],
 )
 def test_typed_numbers(locale: str | None, typed: str, expected: str) -> None:
@@ -42,9 +46,10 @@ def test_typed_numbers(locale: str | None, typed: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["1,234", "1.234", "12.345", "-1,234", "999,999"])
-def test_without_a_locale_an_ambiguous_number_is_refused(typed: str) -> None:
+@pytest.mark.parametrize("locale", [None, "en-ZA", "es-419"])
+def test_without_a_stated_rule_an_ambiguous_number_is_refused(typed: str, locale: str | None) -> None:
     with pytest.raises(NumberError) as refused:
-        parse_decimal(typed, None)
+        parse_decimal(typed, locale)
     assert refused.value.code == "ambiguous"
 
 
@@ -79,7 +84,7 @@ def test_files_for_machines_have_a_point_and_pages_the_locale() -> None:
     assert list(csv_lines([Column("v", "v", "number")], [{"v": value}]))[1] == "12.5\r\n"
     assert json.dumps({"v": str(value)}) == '{"v": "12.5"}'
     assert format_decimal(value, "de", places=2) == "12,50"
-    assert format_decimal(Decimal("1234567.005"), "de", places=2) == "1.234.567,00"
+    assert format_decimal(Decimal("1234567.005"), "de", places=2) == "1.234.567,01"
     assert format_decimal(Decimal("-1234.5"), "fr", places=1) == "\u22121\u202f234,5"
     assert format_decimal(Decimal("-0.001"), "en", places=2) == "0.00"
 

@@ -33,6 +33,27 @@ def test_three_years_are_36_months_and_what_is_left_is_sold() -> None:
     assert (sale.price, sale.fee, sale.receives) == (D("3645.00"), D("437.40"), D("3207.60"))
 
 
+@pytest.mark.parametrize(
+    ("start", "seconds", "now", "left"),
+    [
+        # Three years of 365 days over a leap day, and the same named by its last second, as AWS does.
+        ("2025-08-15T10:00:00", 94_608_000, "2026-05-15T10:00:00", "4050"),
+        ("2025-08-15T10:00:00", 94_607_999, "2026-05-15T10:00:00", "4050"),
+        ("2025-08-15T10:00:00", 31_535_999, "2026-02-15T10:00:00", "2700"),
+        ("2025-08-15T10:00:00", 31_535_999, "2025-08-15T10:00:00", "5400"),
+        ("2025-08-15T10:00:00", 31_535_999, "2025-08-15T10:00:01", "4950"),
+        ("2025-08-31T00:00:00", 31_536_000, "2026-02-28T00:00:00", "2700"),
+        ("2025-08-15T10:00:00", 94_608_000, "2028-08-14T09:59:59", "0"),
+        ("2025-08-15T10:00:00", 94_608_000, "2030-01-01T00:00:00", "0"),
+        # Eight months, bought second-hand.
+        ("2026-01-10T00:00:00", 243 * 86_400, "2026-03-10T00:00:00", "4050"),
+    ],
+)
+def test_a_term_in_seconds_is_whole_months(start: str, seconds: int, now: str, left: str) -> None:
+    begun = at(start)
+    assert residual(D(5400), begun, begun + timedelta(seconds=seconds), at(now)) == D(left)
+
+
 def test_a_second_hand_offer_costs_its_price_and_every_hour_of_the_term() -> None:
     offer = TermPrice(D("240.00"), D("0.010"), D(8) * 730)
     rate, spot = D("0.096"), D("0.032")
@@ -108,3 +129,12 @@ def test_the_default_schedule_falls_in_equal_steps() -> None:
         (2, at("2026-02-20"), D(200)),
         (1, at("2026-03-20"), D(100)),
     )
+
+
+def test_a_schedule_to_a_months_last_day_has_no_step_in_the_past() -> None:
+    now, end = at("2026-05-31"), at("2026-11-30")
+    found = price_schedule(D(600), now, end)
+    assert [(left, f"{moment:%m-%d}") for left, moment, _ in found] == [
+        (6, "05-31"), (5, "05-31"), (4, "06-30"), (3, "07-31"), (2, "08-31"), (1, "09-30")
+    ]  # fmt: skip
+    assert all(whole_months(moment, end) == left + 1 for left, moment, _ in found[1:])

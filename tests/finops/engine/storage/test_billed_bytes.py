@@ -61,6 +61,17 @@ def test_days_of_a_month_become_the_bytes_that_lay_there() -> None:
     assert found.gib == {"STANDARD": D(300)}
 
 
+def test_a_day_that_was_not_delivered_is_no_day_of_nothing() -> None:
+    days = [date(2026, 11, 22 + n) for n in range(7) if n not in (3, 6)]
+    found = billed_of([line("10", start=day) for day in days], "aws", listed_on=ON, prices=PRICES)
+    assert (found.months, found.gib) == ({"STANDARD": D(50)}, {"STANDARD": D(300)})
+    # Two classes, one of them for two days only: its mean is over all days that are there.
+    short = [line("2", usage="TimedStorage-SIA-ByteHrs", operation="StandardIAStorage", start=day)
+             for day in days[:2]]  # fmt: skip
+    both = billed_of([line("10", start=day) for day in days] + short, "aws", listed_on=ON, prices=PRICES)
+    assert both.gib == {"STANDARD": D(300), "STANDARD_IA": D(24)}
+
+
 def test_lines_after_the_listing_do_not_count() -> None:
     later = line("99", start=date(2026, 11, 30))
     assert billed_of([later], "aws", listed_on=ON, prices=PRICES).gib == {}

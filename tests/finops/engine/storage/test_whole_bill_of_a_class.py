@@ -56,6 +56,48 @@ def test_a_short_life_is_dearer_in_a_class_with_minimum_days() -> None:
     assert cents(life_cost(unread, STANDARD, instant)) == D("25.50")
 
 
+SMALL = StorageClass(
+    "GLACIER_IR", D("0.004"), min_billable_kib=D(128), min_days=90, retrieval_per_gib=D("0.03")
+)
+ARCHIVE = StorageClass(
+    "GLACIER", D("0.0036"), own_overhead_kib=D(32), standard_overhead_kib=D(8), min_days=90
+)
+AUTO = StorageClass(
+    "INTELLIGENT_TIERING", D("0.023"), monitoring_per_1000=D("0.0025"), min_monitored_kib=D(128)
+)
+LITTLE = D(1_048_576) * 8 / D(2**20)  # GiB of 2**20 objects of 8 KiB
+
+
+@pytest.mark.parametrize(
+    ("life", "where", "cost"),
+    [
+        # 128 KiB each are billed: 128 GiB x 0.004 x 90/30
+        (Life(LITTLE, 2**20, delete_day=10, move_day=0), SMALL, "1.536"),
+        # 8 GiB and 32 GiB of index at 0.0036, 8 GiB of names at 0.023, x 90/30
+        (Life(LITTLE, 2**20, delete_day=10, move_day=0), ARCHIVE, "0.984"),
+        # 8 KiB is under the size that is monitored; 128 KiB is not: 128 x 0.023 + 2**20 / 1000 x 0.0025
+        (Life(LITTLE, 2**20, delete_day=30, move_day=0), AUTO, "0.184"),
+        (Life(D(128), 2**20, delete_day=30, move_day=0), AUTO, "5.56544"),
+        # Read and deleted on the same day: the read is paid, whether moved or written there.
+        (Life(D(100), 100, delete_day=90, reads=(90,)), SMALL, "4.2"),
+        (Life(D(100), 100, delete_day=90, move_day=0, reads=(90,)), SMALL, "4.2"),
+    ],
+)
+def test_a_life_pays_for_smallest_sizes_overhead_and_the_read_of_the_last_day(
+    life: Life, where: StorageClass, cost: str
+) -> None:
+    start = STANDARD if life.move_day is not None else where
+    assert life_cost(life, start, where) == D(cost)
+
+
+@pytest.mark.parametrize("read", [-1, 21])
+def test_a_read_outside_of_a_life_is_refused(read: int) -> None:
+    with pytest.raises(StorageError, match="a read is not between writing and deletion"):
+        life_cost(Life(D(1), 1, delete_day=20, reads=(read,)), STANDARD)
+    with pytest.raises(StorageError, match="cannot be negative"):
+        Life(D(-1), 1, delete_day=20)
+
+
 def test_a_listing_without_versions_stops_the_advice() -> None:
     """Case t4-05."""
     found = reconcile({"STANDARD": D(40000)}, {"current": D(2000)})
