@@ -97,13 +97,16 @@ def summary_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def age_hours(as_of: str, at: datetime) -> float | None:
-    """Hours from a day (its start, UTC) or an instant to the decision; None where it says neither."""
+    """Hours from a day (its start, UTC) or an instant to the decision; None where it says neither, and for a
+    price that is later than the decision.
+    """
     try:
         moment = datetime.fromisoformat(as_of.replace("Z", "+00:00"))
     except ValueError:
         return None
     known = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return round((at - known) / timedelta(hours=1), 1) + 0.0
+    hours = round((at - known) / timedelta(hours=1), 1) + 0.0
+    return hours if hours >= 0 else None
 
 
 def _alternative(one: Alternative, currency: str | None, at: datetime, link: Link | None) -> dict[str, Any]:
