@@ -264,7 +264,10 @@ def test_cheaper_ways_name_spot_and_gp3() -> None:
         ),
         usage,
     ).resources
-    found = [(one.address, one.instead, one.saving) for one in cheaper(alternatives(resources, prices_of(resources))).offered]
+    found = [
+        (one.address, one.instead, one.saving)
+        for one in cheaper(alternatives(resources, prices_of(resources))).offered
+    ]
     assert found == [
         ("aws_instance.a", "c5.4xlarge Spot", Range(Decimal("262.80"), Decimal("313.90"), Decimal("350.40"))),
         ("aws_ebs_volume.d", "gp3", Range.of(Decimal("5.0"))),  # 50 - 40 - 125 x 0.04
