@@ -1,12 +1,14 @@
 """A copy of one installation in a folder: the database as a PostgreSQL archive, the lake as its files.
 
-Layout: `database.dump` (pg_dump's custom format), `lake/`, `backup.json` (version, time, path of the lake).
+Layout: `database.dump` (pg_dump's custom format), `lake/`, `backup.json` (version, time, path of the lake,
+size and SHA-256 of every file: a restore looks at all of them before it changes anything).
 The database is dumped first: lake files are never changed, so every file that the dump names is there to be
 copied while no import and no upkeep runs (the caller holds the import lock). Secrets are not part of it: a
 new home makes its own. Iceberg writes absolute paths into its files: restored to another folder they are
 rewritten (finops/lake/moving.py).
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -42,25 +44,71 @@ def backup_write(
     except BaseException:
         _empty(folder)  # the same folder may be named again
         raise
-    facts = {
+    facts: dict[str, Any] = {
         "version": version,
         "at": now.isoformat().replace("+00:00", "Z"),
         "lake": str(lake.resolve()),
-        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
     }
+    files = _files(folder)
+    facts["bytes"] = sum(size for size, _digest in files.values())
     (folder / "backup.json").write_text(
-        json.dumps(facts, indent=1) + "\n"
+        json.dumps({**facts, "files": files}, indent=1) + "\n"
     )  # last: it marks the backup as whole
     return facts
 
 
+def _files(folder: Path) -> dict[str, list[Any]]:
+    """`{path: [bytes, SHA-256]}` of what a backup holds."""
+    found: dict[str, list[Any]] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path != folder / "backup.json":
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found[path.relative_to(folder).as_posix()] = [path.stat().st_size, digest]
+    return found
+
+
+def _check_files(folder: Path, files: Any) -> None:
+    """Raise BackupRefusedError for a file that is missing, changed or not of this backup.
+
+    Backups of before these lists stood in `backup.json` are taken as they are.
+    """
+    if files is None:
+        return
+    if not isinstance(files, dict) or "database.dump" not in files:
+        raise BackupRefusedError(f"{folder} holds no whole backup (backup.json names no files).")
+    here = _files(folder)
+    for name in sorted({*files, *here}):
+        if name not in here:
+            raise BackupRefusedError(f"This backup is not whole: {name} is missing.")
+        if name not in files:
+            raise BackupRefusedError(f"{name} is not part of this backup.")
+        if list(files[name]) != here[name]:
+            raise BackupRefusedError(f"This backup is broken: {name} is cut or was changed.")
+
+
+def _newer(version: Any, ours: str) -> bool:
+    """Whether a backup is of a later release than this one, which cannot read it."""
+    try:
+        theirs = [int(part) for part in str(version).split(".")]
+    except ValueError:
+        return True
+    return theirs > [int(part) for part in ours.split(".")]
+
+
 def backup_restore(
-    *, folder: Path, database: Mapping[str, Any], database_url: str, lake: Path, empty: bool
+    *,
+    folder: Path,
+    database: Mapping[str, Any],
+    database_url: str,
+    lake: Path,
+    empty: bool,
+    version: str,
 ) -> dict[str, Any]:
     """Restore into an empty installation; `empty` says whether its database has no tables yet.
 
-    Returns what `backup.json` holds, with `lake` as the folder it is in now. A restore that fails leaves the
-    lake's folder empty.
+    `version` is this installation's. Returns what `backup.json` holds, with `lake` as the folder it is in
+    now. A restore that fails leaves the lake's folder empty.
     """
     try:
         facts: dict[str, Any] = json.loads((folder / "backup.json").read_text())
@@ -71,6 +119,12 @@ def backup_restore(
         ) from error
     if not empty or (lake.exists() and any(lake.iterdir())):
         raise BackupRefusedError("This installation already holds data: restore into an empty home.")
+    if _newer(facts.get("version"), version):
+        raise BackupRefusedError(
+            f"This backup is of version {facts.get('version')}, this installation is {version}: "
+            "install that version."
+        )
+    _check_files(folder, facts.pop("files", None))
     new = str(lake.resolve())
     try:
         if (folder / "lake").is_dir():

@@ -152,13 +152,42 @@ def test_a_backup_restores_to_another_place_and_goes_on_there(saved: Saved, tmp_
         assert document(third, *SPEND)["total"] == corrected["total"]
 
 
-def test_a_broken_lake_is_refused_and_leaves_nothing(saved: Saved, tmp_path: Path) -> None:
+def test_a_broken_or_foreign_backup_is_refused_and_leaves_nothing(saved: Saved, tmp_path: Path) -> None:
     folder, other = tmp_path / "backup", tmp_path / "other"
     shutil.copytree(saved.folder, folder)
-    next(folder.rglob("metadata/*.avro")).write_bytes(b"Obj\x01cut")
-    refused = manage(other, "restore", str(folder), "--json")
-    assert refused.returncode == 3
-    assert "cannot be read" in json.loads(refused.stdout)["error"]["message"]
-    assert list((other / "lake").iterdir()) == []
-    (folder / "backup.json").write_text("{")
-    assert "holds no whole backup" in manage(other, "restore", str(folder)).stderr
+    facts = json.loads((folder / "backup.json").read_text())
+    assert sorted(facts["files"]) == sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "backup.json"
+    )
+    data, cut = next(folder.rglob("*.parquet")), folder / "database.dump"
+
+    def refused(words: str) -> None:
+        done = manage(other, "restore", str(folder), "--json")
+        assert done.returncode == 3, done.stderr
+        assert words in json.loads(done.stdout)["error"]["message"]
+        assert list((other / "lake").iterdir()) == []
+
+    with running(other):
+        for path in (data, cut):
+            whole = path.read_bytes()
+            path.write_bytes(whole[:-10])
+            refused(f"{path.relative_to(folder).as_posix()} is cut or was changed")
+            path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+            refused("is cut or was changed")
+            path.unlink()
+            refused(f"{path.relative_to(folder).as_posix()} is missing")
+            path.write_bytes(whole)
+        (folder / "lake" / "more.parquet").write_bytes(b"x")
+        refused("lake/more.parquet is not part of this backup")
+        (folder / "lake" / "more.parquet").unlink()
+        (folder / "backup.json").write_text(json.dumps({**facts, "version": "99.0.0"}))
+        refused("This backup is of version 99.0.0")
+        # Without its list of files (a backup of before) a lake that cannot be read is refused too.
+        old = {name: value for name, value in facts.items() if name != "files"}
+        (folder / "backup.json").write_text(json.dumps(old))
+        next(folder.rglob("metadata/*.avro")).write_bytes(b"Obj\x01cut")
+        refused("cannot be read")
+        (folder / "backup.json").write_text("{")
+        refused("holds no whole backup")

@@ -38,6 +38,7 @@ class Command(JsonCommand):
                 database_url=database_url(),
                 lake=Path(settings.LAKE_WAREHOUSE),
                 empty=not connection.introspection.table_names(),
+                version=settings.OFFPEAK_VERSION,
             )
         except BackupRefusedError as error:
             if options["json"]:
