@@ -9,7 +9,23 @@ from finops.redact import redact
 
 # Every pattern of `redact` needs a sign that is not among these, or one of the words below.
 _PLAIN = re.compile(r"[A-Za-z0-9_.\[\]\"/-]+")
-_WORDS = ("opk_", "AKIA", "ASIA", "/reset/", "/confirm-email/", "/unsubscribe/")
+_WORDS = (
+    *(
+        "opk_",
+        "AKIA",
+        "ASIA",
+        "LTAI",
+        "AKID",
+        "gho_",
+        "ghp_",
+        "ghs_",
+        "ghu_",
+        "ghr_",
+        "github_pat_",
+        "glpat-",
+    ),
+    *("xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "/reset/", "/confirm-email/", "/unsubscribe/"),
+)
 
 
 @lru_cache(maxsize=20_000)
