@@ -111,6 +111,7 @@ _PROBLEMS: dict[str, Callable[[], str]] = {
     "deleted early": lambda: _(
         "Another rule deletes the objects before the new class's least days are over: %(about)s days."
     ),
+    "deleted on a date": lambda: _("Another rule deletes the objects on a date: %(about)s."),
     "deletes the same": lambda: _("The rule %(about)s deletes the same objects already."),
 }
 

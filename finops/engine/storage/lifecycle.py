@@ -19,6 +19,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -278,12 +279,20 @@ def _overlap(rule: Rule, other: Rule, terms: StorageTerms) -> Iterator[Problem]:
         ("NoncurrentVersionTransitions", "NoncurrentDays", "NoncurrentVersionExpiration", "NoncurrentDays"),
     ):
         gone = (other.get(ends) or {}).get(end)
+        # From its day on, a date deletes whatever there is, however short a time it lies in its new class.
+        if (other.get(ends) or {}).get("Date") is not None and rule.get(moves):
+            yield Problem("deleted on a date", name, f"{about} {_date(other[ends]['Date'])}", surely)
         for step in rule.get(moves) or ():
             least = terms.classes[step["StorageClass"]].min_days if gone is not None else 0
             if gone is not None and int(gone) < int(step[days]) + max(least, 1):
                 yield Problem("deleted early", name, f"{about} {gone}", surely)
         if rule.get(ends) and other.get(ends):
             yield Problem("deletes the same", name, about, surely)
+
+
+def _date(value: Any) -> str:
+    """The day of a rule's date, which comes as text or as a time."""
+    return (value.isoformat() if isinstance(value, date) else str(value))[:10]
 
 
 def _meet(rule: Rule, other: Rule) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -115,6 +116,10 @@ def test_a_rule_of_ours_gives_way_to_its_newer_one_and_the_same_is_no_change() -
         ({"Filter": {"And": {"Prefix": "a/", "Tags": [{"Key": "k", "Value": "v"}]}},
           "Transitions": [{"Days": 1, "StorageClass": "GLACIER"}]}, ("moves the same", "x", False)),
         ({"Filter": {"Prefix": "a/"}, "Expiration": {"Days": 100}}, ("deleted early", "x 100", True)),
+        ({"Filter": {"Prefix": "a/"}, "Expiration": {"Date": "2026-12-31T00:00:00Z"}},
+         ("deleted on a date", "x 2026-12-31", True)),
+        ({"Filter": {"Prefix": "a/"}, "Expiration": {"Date": datetime(2026, 12, 31, tzinfo=UTC)}},
+         ("deleted on a date", "x 2026-12-31", True)),
         ({"Filter": {"Prefix": "a/"}, "Expiration": {"Days": 180}}, None),
         ({"Filter": {"Prefix": "ab/"}, "Expiration": {"Days": 1}}, None),
         ({"Filter": {"And": {"Prefix": "a/", "ObjectSizeLessThan": 1000}}, "Expiration": {"Days": 1}}, None),
