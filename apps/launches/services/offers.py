@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from math import isfinite
 from typing import Any, NamedTuple
 
 from apps.accounts.models import Organisation
 from apps.launches.models import LaunchTarget
 from apps.prices.selectors.list_prices import on_demand_price
+from finops.engine.launches.worst_case import Prospect, stated_high
 
 # Spot places of a plan; the rest of the advice would hardly ever be reached.
 SPOT_OFFERS = 12
@@ -86,7 +88,8 @@ def costs_of(
     offers: Sequence[Mapping[str, Any]], *, hours: float, restart_hours: float, slack_hours: float
 ) -> Costs:
     """Costs of the first offer; the worst case is the dearer of its own high end and of losing a whole run on
-    Spot and doing all of the work on demand (once: a second loss is less likely than the 90 % interval).
+    Spot, its start included, and doing all of the work on demand (once: a second loss is less likely than the
+    90 % interval, and asks before it passes what was approved).
 
     `slack_hours` bounds what can be lost before on-demand takes over.
     """
@@ -104,11 +107,18 @@ def costs_of(
     )
     if fallback is None:
         return Costs(low, expected, high, currency, "Spot only: nothing else has a price")
-    lost = Decimal(repr(max(0.0, min(hours, slack_hours)) / hours))
-    worst = expected * lost + (_money(fallback.get("cost")) or Decimal(0)) * (
-        1 + Decimal(repr(restart_hours / hours))
+    work = Decimal(repr(hours))
+    worst = stated_high(
+        Prospect(
+            left=work,
+            unsaved=work,
+            start=Decimal(repr(restart_hours)),
+            spot=expected / work,
+            on_demand=(_money(fallback.get("cost")) or Decimal(0)) / work,
+            lost=Decimal(repr(max(0.0, slack_hours))) if isfinite(slack_hours) else None,
+        )
     )
-    if worst <= high:
+    if worst is None or worst <= high:
         return Costs(low, expected, high, currency, "the high end of the interval")
     return Costs(low, expected, worst, currency, "a run lost on Spot, then all of it on demand")
 

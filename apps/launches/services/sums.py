@@ -14,6 +14,7 @@ from apps.launches.models import Attempt, Launch, Market
 from apps.launches.services.choosing import pace_of
 from apps.launches.services.executors import Offer
 from apps.launches.services.offers import costs_of
+from finops.engine.launches.worst_case import Prospect, worst_if_spot
 
 LEAST = timedelta(minutes=1)
 _CENT_OF_A_CENT = Decimal("0.0001")
@@ -71,8 +72,9 @@ def affordable(row: Launch, offers: Sequence[Offer], now: datetime) -> tuple[lis
             kept.append(offer)
             continue
         need = spent + hour * rest
-        if begun and offer["market"] == Market.SPOT and fallback is not None and row.deadline is not None:
-            need = max(need, spent + hour * (_unsaved(row, now) + start) + fallback * (left + start))
+        if begun and offer["market"] == Market.SPOT and row.deadline is not None:
+            ahead = Prospect(left, min(left, _unsaved(row, now)), start, hour, fallback)
+            need = max(need, worst_if_spot(spent, ahead) or need)
         if need <= high:
             kept.append(offer)
         needs.append(need)

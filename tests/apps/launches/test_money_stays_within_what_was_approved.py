@@ -59,17 +59,17 @@ REPEATS: dict[str, Any] = {"repeat": "daily", "clock": "09:00", "timezone": "UTC
 
 
 def test_a_turn_whose_price_doubled_asks_again(ec2: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
-    """2 h on Spot at 0.2 lost once, then 2.1 h on demand at 0.25: 0.4 + 0.525; 0.3 were approved."""
+    """2.1 h on Spot at 0.2 lost once, then 2.1 h on demand at 0.25: 0.42 + 0.525; 0.3 were approved."""
     priced(monkeypatch, spot="0.2", on_demand="0.25")
     one = due(**REPEATS)
     assert (run(one), one.why) == (State.QUEUED, "above_plan")
-    assert (one.why_values["cost"], one.why_values["high"]) == ("0.925", "0.3")
-    assert one.asked_high == Decimal("0.925")
+    assert (one.why_values["cost"], one.why_values["high"]) == ("0.945", "0.3")
+    assert one.asked_high == Decimal("0.945")
     assert ec2.launched() == {}
 
 
 def test_a_turn_takes_the_price_of_now(ec2: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
-    """2 x 0.03 lost, then 2.1 x 0.1: 0.27 of 0.3."""
+    """2.1 x 0.03 lost, then 2.1 x 0.1: 0.273 of 0.3."""
     priced(monkeypatch, spot="0.03", on_demand="0.1")
     one = due(**REPEATS)
     assert run(one) == State.RUNNING
@@ -89,14 +89,14 @@ def test_a_turn_without_a_fresh_price_is_not_started(ec2: Cloud, monkeypatch: py
 def test_a_rule_holds_a_turn_that_costs_more_as_long_as_it_is_within_the_rule(
     ec2: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    priced(monkeypatch, spot="0.05", on_demand="0.12")  # 0.1 + 2.1 x 0.12 = 0.352
+    priced(monkeypatch, spot="0.05", on_demand="0.12")  # 2.1 x 0.05 + 2.1 x 0.12 = 0.357
     one = due(**REPEATS)
     rule = LaunchRule.objects.create(
-        organisation=one.organisation, limit=Decimal("0.351"), currency="USD", made_by="test"
+        organisation=one.organisation, limit=Decimal("0.356"), currency="USD", made_by="test"
     )
     type(one.plan).objects.filter(pk=one.plan_id).update(approved_by_rule=rule)
     assert (run(one), one.why) == (State.QUEUED, "above_plan")
-    LaunchRule.objects.update(limit=Decimal("0.352"))
+    LaunchRule.objects.update(limit=Decimal("0.357"))
     assert run(one) == State.RUNNING
     assert one.asked_high is None
 
@@ -140,12 +140,12 @@ def asking(ec2: Cloud, monkeypatch: pytest.MonkeyPatch) -> Launch:
 
 def test_people_raise_it_and_it_goes_on(ec2: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     one = asking(ec2, monkeypatch)
-    launch_raise(launch=one, membership=member(one, Role.FINANCE), high=Decimal("0.925"), now=timezone.now())
+    launch_raise(launch=one, membership=member(one, Role.FINANCE), high=Decimal("0.945"), now=timezone.now())
     one.refresh_from_db()
-    assert (one.approved_high, one.asked_high) == (Decimal("0.925"), None)
+    assert (one.approved_high, one.asked_high) == (Decimal("0.945"), None)
     assert AuditEntry.objects.filter(action="launch.raise").count() == 1
     standing = standing_of(one.organisation, None, at=one.due_at, currency="USD")
-    assert standing.promised == Decimal("0.925")
+    assert standing.promised == Decimal("0.945")
     assert run(one) == State.RUNNING
 
 
@@ -156,18 +156,18 @@ def test_above_the_limit_two_roles_raise_it(
     one = asking(ec2, monkeypatch)
     finance, now = member(one, Role.FINANCE), timezone.now()
     for _ in range(2):
-        launch_raise(launch=one, membership=finance, high=Decimal("0.925"), now=now)
+        launch_raise(launch=one, membership=finance, high=Decimal("0.945"), now=now)
     one.refresh_from_db()
     assert (one.approved_high, one.yeses.count()) == (None, 1)
     assert (run(one), one.why) == (State.QUEUED, "above_plan")
     admin = Membership.objects.get(user__email=f"admin@{one.organisation.slug}.example")
-    launch_raise(launch=one, membership=admin, high=Decimal("0.925"), now=now)
+    launch_raise(launch=one, membership=admin, high=Decimal("0.945"), now=now)
     one.refresh_from_db()
-    assert one.approved_high == Decimal("0.925")
+    assert one.approved_high == Decimal("0.945")
 
 
 @pytest.mark.parametrize(("role", "high", "field"), [
-    (Role.ENGINEER, "0.925", "approval"), (Role.FINANCE, "0.9", "state"), (Role.FINANCE, "5", "state"),
+    (Role.ENGINEER, "0.945", "approval"), (Role.FINANCE, "0.9", "state"), (Role.FINANCE, "5", "state"),
 ])  # fmt: skip
 def test_a_yes_of_no_right_or_to_another_amount_changes_nothing(
     ec2: Cloud, monkeypatch: pytest.MonkeyPatch, role: Role, high: str, field: str
@@ -177,7 +177,7 @@ def test_a_yes_of_no_right_or_to_another_amount_changes_nothing(
         launch_raise(launch=one, membership=member(one, role), high=Decimal(high), now=timezone.now())
     assert list(refused.value.message_dict) == [field]
     one.refresh_from_db()
-    assert (one.approved_high, one.asked_high, one.yeses.count()) == (None, Decimal("0.925"), 0)
+    assert (one.approved_high, one.asked_high, one.yeses.count()) == (None, Decimal("0.945"), 0)
     assert not AuditEntry.objects.filter(action="launch.raise").exists()
 
 

@@ -129,7 +129,7 @@ def test_when_where_what_and_what_it_costs(organisation: Organisation, prices: N
     # A run lost on Spot, then all of it on demand with its start.
     expected = plan.cost
     assert expected is not None
-    assert plan.cost_high == (expected + Decimal("0.192") * Decimal("1.05")).quantize(Decimal("1E-10"))
+    assert plan.cost_high == ((expected + Decimal("0.192")) * Decimal("1.05")).quantize(Decimal("1E-10"))
     assert plan.document["high_is"] == "a run lost on Spot, then all of it on demand"
     # 1 + 5.9 // 2.1 = 3 whole runs fit: 1 - (1 - exp(-0.05 x 2.1))^3.
     assert plan.document["chance_on_spot"] == pytest.approx(0.99901, abs=1e-5)
