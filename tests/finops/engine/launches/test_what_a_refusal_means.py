@@ -31,6 +31,16 @@ def step(code: str, **more: Any) -> Step:
         ("VcpuLimitExceeded", Step(Next.STOP, alert=True)),
         ("IdempotentParameterMismatch", Step(Next.LOOK)),
         ("UnknownNewError", Step(Next.WAIT, timedelta(seconds=3.75))),
+        # A subnet without addresses and a zone without volumes: another zone may have them.
+        ("InsufficientFreeAddressesInSubnet", Step(Next.NEXT_POOL)),
+        ("InsufficientVolumeCapacity", Step(Next.NEXT_POOL)),
+        ("ReservationCapacityExceeded", Step(Next.NEXT_POOL)),
+        ("ThrottlingException", Step(Next.WAIT, timedelta(seconds=3.75))),
+        ("Unavailable", Step(Next.LOOK)),
+        # The account or an id in the request: the same again fails again.
+        ("AuthFailure", Step(Next.FAIL, alert=True)),
+        ("PendingVerification", Step(Next.FAIL, alert=True)),
+        ("InvalidAMIID.NotFound", Step(Next.FAIL, alert=True)),
     ],
 )
 def test_each_code_has_its_step(code: str, expected: Step) -> None:
