@@ -69,7 +69,8 @@ class Supervisor:
             self._check_port()
             say("Starting PostgreSQL and Valkey …")
             holder = self.servers.acquire()
-            env = environment(self.servers.environment())
+            # Links in mails name the port that was asked for.
+            env = {**environment(self.servers.environment()), "OFFPEAK_PORT": str(self.port)}
             self._prepare(env)
             for child in self.children:
                 child.start(env, time.monotonic())

@@ -101,11 +101,17 @@ def _explained(one: CurrencyWeek) -> str:
     name = next((value for value in reversed(top.key) if value), None)
     if name is None:
         return ""
+    values = {"service": w.clean(name), "share": w.percent(top.share * 100, decimals=0)}
+    risen = change.delta > 0
     if top.share > Decimal("0.995"):
-        return _("%(what)s is all of it.") % {"what": w.clean(name)}
-    return _("%(what)s is %(share)s of it.") % {
-        "what": w.clean(name), "share": w.percent(top.share * 100, decimals=0),
-    }  # fmt: skip
+        text = _("%(service)s is all of the rise.") if risen else _("%(service)s is all of the fall.")
+    else:
+        text = (
+            _("%(service)s is %(share)s of the rise.")
+            if risen
+            else _("%(service)s is %(share)s of the fall.")
+        )
+    return text % values
 
 
 def month_sentence(question: Question, found: ForecastAnswer, budgets: list[BudgetAnswer]) -> str:

@@ -83,7 +83,7 @@ def report(bills: None, subscribe: Subscribe) -> Composed:
 
 def test_the_first_sentences_have_the_numbers(report: Composed) -> None:
     assert report.letter.title == (
-        "You spent $1,150.00, 9.5\u202f% more than the week before. Glue is all of it."
+        "You spent $1,150.00, 9.5\u202f% more than the week before. Glue is all of the rise."
     )
     assert report.letter.subject == ("Week 20: $1,150, 9.5\u202f% more than the week before; Glue +$100")
     assert report.letter.lead == "May stands at $3,130 and is heading for $4,780."
