@@ -229,7 +229,7 @@ def test_chinese_has_no_english_sentence(
         fields={"name": "预算", "amount": Decimal(5000), "currency": "USD", "valid_from": MAY},
     )  # fmt: skip
     made = compose(subscribe(language="zh-hans"), week=W20, now=NOW)
-    assert made.letter.title == "本周花费 $1,150.00，比上一周多 9.5%。全部来自 Glue。"
+    assert made.letter.title == "本周花费 $1,150.00，比上一周多 9.5%。上升全部来自 Glue。"
     assert made.letter.subject == "第 20 周：$1,150，比上一周多 9.5%；Glue +$100"
     assert '<html lang="zh-Hans"' in made.html
     prose = re.sub(r"https?://\S+|Europe/Berlin|\baws 1 test\b|Glue|EC2|UTC|Offpeak", "", made.text)
