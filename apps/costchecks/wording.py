@@ -160,9 +160,9 @@ def evidence(found: Mapping[str, Any]) -> str:
     if found.get("as_of"):
         parts.append(_("as of %(day)s") % {"day": str(found["as_of"])[:10]})
     samples = {
-        "decisions": _("%(n)s past decisions"),
-        "offers": _("%(n)s offers"),
-        "objects": _("%(n)s objects"),
+        "decisions": _("past decisions: %(n)s"),
+        "offers": _("offers: %(n)s"),
+        "objects": _("objects: %(n)s"),
     }
     if found.get("sample") is not None and found.get("sample_of") in samples:
         parts.append(samples[str(found["sample_of"])] % {"n": f"{found['sample']:,}"})

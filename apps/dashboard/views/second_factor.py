@@ -64,11 +64,13 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
     context: dict[str, Any] = {
         "page": "settings",
         "factor": factor,
-        "form": CodeForm(),
+        "form": extra.pop("form", None) or CodeForm(),
         "missing": asked.second_factor_missing and factor is None,
         "has_password": asked.user.has_usable_password(),
     }
     if factor is None and context["has_password"]:
+        # There are no recovery codes yet.
+        context["form"].fields["code"].help_text = _("Six digits from the app.")
         secret = _pending(request)
         code = segno.make(address_of_secret(asked.user, secret), error="m")
         picture = code.svg_inline(scale=5, border=3, dark="#000", light="#fff", omitsize=True)
