@@ -11,6 +11,7 @@ from django.db import transaction
 from apps.launches.models import OPEN, OVER, Attempt, AttemptState, Launch, LaunchState
 from apps.launches.services.timeline import launch_event
 from finops.frames.launches import Ending, Machine
+from finops.redact import redact
 
 PREEMPTED, CANCELLED, MOVED, INCOMPLETE = "preempted", "cancelled", "moved", "incomplete"
 # Who gave its place up does not take it back before the other one has it.
@@ -48,7 +49,7 @@ def attempt_running(attempt: Attempt, machine: Machine, now: datetime, *, adopte
 def attempt_refused(attempt: Attempt, code: str, message: str = "") -> None:
     """A call launched nothing."""
     Attempt.objects.filter(pk=attempt.pk, state__in=OPEN, machine="").update(
-        state=AttemptState.REFUSED, code=code[:100], message=message[:1000]
+        state=AttemptState.REFUSED, code=code[:100], message=_kept(message)
     )
     attempt.refresh_from_db()
 
@@ -59,7 +60,7 @@ def attempt_unknown(attempt: Attempt, message: str, now: datetime) -> None:
         launch, mine = _locked(attempt)
         if mine.state not in {AttemptState.PREPARED, AttemptState.CALLED}:
             return
-        mine.state, mine.message = AttemptState.UNKNOWN, message[:1000]
+        mine.state, mine.message = AttemptState.UNKNOWN, _kept(message)
         mine.called_at = mine.called_at or now
         mine.save(update_fields=["state", "message", "called_at"])
         launch_event(launch, "no_answer", attempt=mine.number)
@@ -77,12 +78,13 @@ def attempt_ended(
 
     `values`: of the reason that the launch then shows.
     """
+    message = _kept(message)
     with transaction.atomic():
         launch, mine = _locked(attempt)
         if mine.state != AttemptState.RUNNING:
             return str(launch.state)
         started = mine.started_at or now
-        mine.state, mine.ending, mine.message = AttemptState.ENDED, ending, message[:1000]
+        mine.state, mine.ending, mine.message = AttemptState.ENDED, ending, message
         mine.ended_at = max(started, min(at or now, now))
         ran = _worked_hours(launch, mine, mine.ended_at)
         held = launch.hours if ending == Ending.DONE else _held_hours(mine)
@@ -145,6 +147,11 @@ def _held_hours(attempt: Attempt) -> float:
     """Work that a marked checkpoint holds, of the whole job."""
     marks = attempt.checkpoints.filter(marked_at__isnull=False).values_list("work_hours", flat=True)
     return max([attempt.from_hours, *marks])
+
+
+def _kept(message: str) -> str:
+    """What a provider or a job said, fit for pages, mails and webhooks: a job may print its secrets."""
+    return redact(message)[:1000]
 
 
 def _locked(attempt: Attempt) -> tuple[Launch, Attempt]:
