@@ -31,6 +31,7 @@ PAGES = {
     "launch limits": "/launches/limits/",
     "reports": "/reports/", "alerts": "/reports/alerts/", "waste": "/waste/", "waste-rules": "/waste/rules/",
     "waste-rule": "/waste/rules/nights-and-weekends/", "waste-metrics": "/waste/metrics/",
+    "waste-clusters": "/waste/kubernetes/", "second-factor": "/settings/second-factor/",
 }  # fmt: skip
 LOOKS = (
     ((1440, "light", "en"), (390, "dark", "zh-hans")),
