@@ -93,7 +93,8 @@ def test_a_failed_launch_is_told_once_after_the_quiet_hours(
     assert mail.message()["Subject"].startswith("The launch Nightly <b> of ")
     assert mail.message()["Subject"].endswith(" failed")
     body = mail.message().get_content()
-    assert "exit 137" in body and "hunter2" not in body
+    assert "exit 137" in body
+    assert "hunter2" not in body
 
 
 def test_a_snoozed_failure_says_nothing_until_then(
