@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from finops.frames.cost_items import Sku
-from finops.frames.storage_classes import storage_classes
+from finops.frames.storage_classes import first_band, storage_classes
 
 _TABLE = Path(__file__).parent / "data" / "resource_prices.csv"
 
@@ -72,4 +72,5 @@ def _bucket_price(provider: str, sku: Sku, on: date) -> ResourcePrice | None:
         "put": found.put_per_1000,
         "get": found.get_per_1000,
     }[sku.detail]
-    return ResourcePrice(price, "USD", None, found.valid_from, found.source)
+    up_to = first_band(provider, sku.region, sku.name) if sku.detail == "storage" else None
+    return ResourcePrice(price, "USD", up_to, found.valid_from, found.source)

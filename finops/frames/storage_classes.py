@@ -139,6 +139,14 @@ def _lines(file: str) -> list[dict[str, str]]:
         return list(csv.DictReader(line for line in handle if not line.startswith("#")))
 
 
+def first_band(provider: str, region: str, storage_class: str) -> Decimal | None:
+    """GiB of a month for which the table's price of a class holds; None where it has one price."""
+    for row in _lines("storage_first_bands.csv"):
+        if (row["provider"], row["region"], row["class"]) == (provider, region, storage_class):
+            return Decimal(row["up_to_gib"])
+    return None
+
+
 def tiers(
     provider: str, region: str, storage_class: str, on: date, *, opt_in: bool = False
 ) -> tuple[Tier, ...]:
