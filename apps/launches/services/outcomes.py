@@ -9,9 +9,9 @@ from typing import Any
 from django.db import transaction
 
 from apps.launches.models import OPEN, OVER, Attempt, AttemptState, Launch, LaunchState
+from apps.launches.services.said import said
 from apps.launches.services.timeline import launch_event
 from finops.frames.launches import Ending, Machine
-from finops.redact import redact
 
 PREEMPTED, CANCELLED, MOVED, INCOMPLETE = "preempted", "cancelled", "moved", "incomplete"
 # Who gave its place up does not take it back before the other one has it.
@@ -49,7 +49,7 @@ def attempt_running(attempt: Attempt, machine: Machine, now: datetime, *, adopte
 def attempt_refused(attempt: Attempt, code: str, message: str = "") -> None:
     """A call launched nothing."""
     Attempt.objects.filter(pk=attempt.pk, state__in=OPEN, machine="").update(
-        state=AttemptState.REFUSED, code=code[:100], message=_kept(message)
+        state=AttemptState.REFUSED, code=code[:100], message=said(message)
     )
     attempt.refresh_from_db()
 
@@ -60,7 +60,7 @@ def attempt_unknown(attempt: Attempt, message: str, now: datetime) -> None:
         launch, mine = _locked(attempt)
         if mine.state not in {AttemptState.PREPARED, AttemptState.CALLED}:
             return
-        mine.state, mine.message = AttemptState.UNKNOWN, _kept(message)
+        mine.state, mine.message = AttemptState.UNKNOWN, said(message)
         mine.called_at = mine.called_at or now
         mine.save(update_fields=["state", "message", "called_at"])
         launch_event(launch, "no_answer", attempt=mine.number)
@@ -78,7 +78,7 @@ def attempt_ended(
 
     `values`: of the reason that the launch then shows.
     """
-    message = _kept(message)
+    message = said(message)
     with transaction.atomic():
         launch, mine = _locked(attempt)
         if mine.state != AttemptState.RUNNING:
@@ -147,11 +147,6 @@ def _held_hours(attempt: Attempt) -> float:
     """Work that a marked checkpoint holds, of the whole job."""
     marks = attempt.checkpoints.filter(marked_at__isnull=False).values_list("work_hours", flat=True)
     return max([attempt.from_hours, *marks])
-
-
-def _kept(message: str) -> str:
-    """What a provider or a job said, fit for pages, mails and webhooks: a job may print its secrets."""
-    return redact(message)[:1000]
 
 
 def _locked(attempt: Attempt) -> tuple[Launch, Attempt]:

@@ -26,6 +26,7 @@ from apps.launches.models import (
     TurnState,
 )
 from apps.launches.services.executors import aws_access
+from apps.launches.services.said import said
 from apps.recommendations.services.stated import only_from, state_move
 from finops.engine.launches.stop_schedule import START, STOP, Switch, SwitchPlan
 from finops.providers.aws.switching import Switched, open_switcher
@@ -210,7 +211,7 @@ def turn_run(*, turn_id: int, now: datetime, switching: Switching | None = None)
         if isinstance(error, TransientError) and turn.tries < MOST_TRIES:
             # Open for the next look: what was switched already is then as asked for.
             ScheduleTurn.objects.filter(pk=turn.pk, state=TurnState.DUE).update(
-                acted_at=None, message=str(error)[:1000]
+                acted_at=None, message=said(error)
             )
             return TurnState.DUE
         return _ends(turn, TurnState.FAILED, now, message=str(error))
@@ -245,7 +246,7 @@ def _why_not(turn: ScheduleTurn, now: datetime) -> str:
 def _ends(turn: ScheduleTurn, state: str, now: datetime, **fields: Any) -> str:
     with transaction.atomic():
         changed = ScheduleTurn.objects.filter(pk=turn.pk, state=TurnState.DUE).update(
-            state=state, acted_at=now, **{**fields, "message": str(fields.get("message", ""))[:1000]}
+            state=state, acted_at=now, **{**fields, "message": said(fields.get("message", ""))}
         )
         if changed:
             audit_record(

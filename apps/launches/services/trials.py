@@ -15,6 +15,7 @@ from apps.launches.selectors.values import iso
 from apps.launches.services.approving import plan_audit
 from apps.launches.services.calls import trial_parameters
 from apps.launches.services.executors import executor_of, place_of
+from apps.launches.services.said import said
 from apps.launches.services.timeline import plan_event
 from apps.recommendations.services.stated import only_from
 from finops.engine.launches.token import launch_token
@@ -59,5 +60,5 @@ def _asked(plan: LaunchPlan, offer: dict[str, Any], now: datetime) -> dict[str, 
         )
         found = executor_of(plan.target, offer.get("region") or "", now).tried(call, now=now)
     except ProviderError as error:
-        return {"verdict": "away", "code": "", "message": str(error)[:1000]}
-    return {"verdict": str(found.verdict), "code": found.code, "message": found.message[:1000]}
+        return {"verdict": "away", "code": "", "message": said(error)}
+    return {"verdict": str(found.verdict), "code": found.code, "message": said(found.message)}
