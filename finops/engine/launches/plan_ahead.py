@@ -38,7 +38,10 @@ _NEVER = 1e15
 
 def advice(job: Job, gap: int, history: Flags) -> Choose:
     """The policy for one run; `history`: the ticks before its start, the oldest first, possibly none."""
-    return _PlanAhead(job, gap, history).choose
+    past = Past(gap)
+    for there in history:
+        past.see(bool(there))
+    return PlanAhead(job, gap, past).choose
 
 
 @dataclass
@@ -98,18 +101,19 @@ class Past:
         return found
 
 
-class _PlanAhead:
-    """One run's policy; `_plans[r]` are expected values with r steps left: (market, band, slack in units)."""
+class PlanAhead:
+    """One run's policy; `plans[r]` are expected values with r steps left: (market, band, slack in units).
 
-    def __init__(self, job: Job, gap: int, history: Flags) -> None:
+    `past`: what was seen before the start; `choose` adds each tick to it.
+    """
+
+    def __init__(self, job: Job, gap: int, past: Past) -> None:
         self.job, self.gap = job, gap
         self.safe = Safety(job, gap)
         self.step = gap * max(1, round(STEP_SECONDS / gap))
         self.unit = self.step / UNITS_PER_STEP
         self.lost = int(np.ceil(job.overhead / self.unit))
-        self.past = Past(gap)
-        for there in history:
-            self.past.see(bool(there))
+        self.past = past
         self.replan_below: int | None = None
         self.plans: dict[int, Floats] = {}
         self.turn: Floats = np.zeros((0, 0))
@@ -124,10 +128,7 @@ class _PlanAhead:
             allowed.append(Market.SPOT)
         if len(allowed) == 1:
             return Market.ON_DEMAND
-        if self.replan_below is None or at.left <= self.replan_below:
-            self._plan(at)
-            self.replan_below = at.left - REPLAN_SECONDS
-        costs = self._costs(at)
+        costs = self.costs(at)
         return min(allowed, key=lambda market: (costs[market], market is not at.market))
 
     def _plan(self, at: Standing) -> None:
@@ -174,8 +175,13 @@ class _PlanAhead:
             found[..., units:] = values[..., :-units]
         return found
 
-    def _costs(self, at: Standing) -> dict[Market, float]:
-        """Expected cost of each choice for the step that starts now."""
+    def costs(self, at: Standing) -> dict[Market, float]:
+        """Expected cost of each choice for the step that starts now, in seconds of Spot price; that of Spot
+        where it is there.
+        """
+        if self.replan_below is None or at.left <= self.replan_below:
+            self._plan(at)
+            self.replan_below = at.left - REPLAN_SECONDS
         steps = max(1, -(-at.left // self.step))
         ahead = self.plans[steps - 1]
         band = self.turn[self.past.phase()]
