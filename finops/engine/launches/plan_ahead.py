@@ -46,9 +46,13 @@ def advice(job: Job, gap: int, history: Flags) -> Choose:
 
 @dataclass
 class Past:
-    """Time spent and runs ended by [unavailable, available] and band of age."""
+    """Time spent and runs ended by [unavailable, available] and band of age.
+
+    `prior_seconds`: how long runs of either kind are taken to last before any was seen.
+    """
 
     gap: int
+    prior_seconds: tuple[float, float] = (PRIOR_SECONDS, PRIOR_SECONDS)
 
     def __post_init__(self) -> None:
         self.seconds = np.zeros((2, AGES.size))
@@ -68,6 +72,12 @@ class Past:
         self.seconds[int(there), self._band(self.age)] += self.gap
         self.age += self.gap
 
+    def unseen(self, ticks: int) -> None:
+        """So many ticks of which nothing is known: what was learnt fades, the run's age is forgotten."""
+        self.seconds *= self.keep**ticks
+        self.ended *= self.keep**ticks
+        self.there, self.age = None, 0
+
     def _band(self, age: int) -> int:
         return int(np.searchsorted(AGES, age, side="right")) - 1
 
@@ -81,7 +91,7 @@ class Past:
         return float(self._rates(kind)[band])
 
     def _rates(self, kind: int) -> Floats:
-        overall = (self.ended[kind].sum() + 1) / (self.seconds[kind].sum() + PRIOR_SECONDS)
+        overall = (self.ended[kind].sum() + 1) / (self.seconds[kind].sum() + self.prior_seconds[kind])
         found: Floats = (self.ended[kind] + 1) / (self.seconds[kind] + 1 / overall)
         return found
 
@@ -104,15 +114,17 @@ class Past:
 class PlanAhead:
     """One run's policy; `plans[r]` are expected values with r steps left: (market, band, slack in units).
 
-    `past`: what was seen before the start; `choose` adds each tick to it.
+    `past`: what was seen before the start; `choose` adds each tick to it. `unsaved`: seconds of work that are
+    lost with a Spot instance, on average; the game of `deadline` keeps all of it.
     """
 
-    def __init__(self, job: Job, gap: int, past: Past) -> None:
+    def __init__(self, job: Job, gap: int, past: Past, *, unsaved: float = 0.0) -> None:
         self.job, self.gap = job, gap
         self.safe = Safety(job, gap)
         self.step = gap * max(1, round(STEP_SECONDS / gap))
         self.unit = self.step / UNITS_PER_STEP
         self.lost = int(np.ceil(job.overhead / self.unit))
+        self.unsaved = round(unsaved / self.unit)
         self.past = past
         self.replan_below: int | None = None
         self.plans: dict[int, Floats] = {}
@@ -154,6 +166,7 @@ class PlanAhead:
         spot_start = self._run(later, Market.SPOT, work, self.lost)[half:]
         none[half:] = np.minimum(none[half:], spot_start)
         spot = none.copy()
+        spot[:half] = self._less_slack(none[:half], self.unsaved)
         spot[half:] = np.minimum(none[half:], self._run(later, Market.SPOT, work, 0)[half:])
         demand = np.minimum(none, self._run(later, Market.ON_DEMAND, work, 0))
         found = np.stack([none, spot, demand])
