@@ -185,6 +185,9 @@ SOURCE_COLUMNS: tuple[Column, ...] = (
         "x_source_columns", Kind.MAP, meaning="cells that no other column takes, as delivered (FOCUS files)"
     ),
     Column("x_rounded", Kind.TEXT, meaning="columns whose numbers had more than 18 places and were rounded"),
+    Column(
+        "x_undated", Kind.TEXT, meaning="the blank column for which the billing period is the charge period"
+    ),
 )
 
 # A table of the lake keeps the number of a column: new ones come last.

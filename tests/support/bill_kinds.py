@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from finops.providers.bills import BillKind, Given, Header, faults_sql, lines_sql
+from finops.providers.bills import BillKind, Given, Header, faults_sql, lines_sql, periods_checked
 
 
 @dataclass
@@ -41,6 +41,7 @@ def read(kind: BillKind, text: str, *, dates: str = "") -> Read:
         ask=lambda aggregates: con.execute(f"SELECT {aggregates} FROM raw").fetchall()[0],
     )
     lines = kind.lines(given)
+    periods_checked(kind, given, lines)
     found = con.execute(f"SELECT * FROM ({lines_sql(lines, given, 'raw', {})}) WHERE x_row IS NOT NULL")
     columns = [column[0] for column in found.description]
     good = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]

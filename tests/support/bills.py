@@ -12,7 +12,7 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +111,27 @@ def _cell(kind: Kind, value: Any) -> str:
 
 
 def cur_csv(rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()) -> str:
-    """A CUR legacy file: the columns of CUR_ROW and whatever the rows name."""
-    full = [{**CUR_ROW, **row} for row in rows]
+    """A CUR legacy file: the columns of CUR_ROW and whatever the rows name.
+
+    A row that names a start only lasts an hour, a billing period a month.
+    """
+    full = [{**CUR_ROW, **_ends(row), **row} for row in rows]
     names = list(dict.fromkeys(name for row in full for name in row if name not in without))
     return _csv(names, full)
+
+
+def _ends(row: Mapping[str, str]) -> dict[str, str]:
+    """The ends that belong to the starts that a row names; what is no time has none."""
+    ends = {}
+    for period, length in (("lineItem/Usage", timedelta(hours=1)), ("bill/BillingPeriod", timedelta(31))):
+        try:
+            start = datetime.fromisoformat(row.get(f"{period}StartDate", ""))
+        except ValueError:
+            continue
+        end = start + length
+        month = end.replace(day=1) if length.days else end
+        ends[f"{period}EndDate"] = f"{month:%Y-%m-%dT%H:%M:%SZ}"
+    return ends
 
 
 def _csv(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:

@@ -20,7 +20,7 @@ from finops.lake.filters import all_of, at_or_after, before, one_of
 from finops.text.sql import name
 
 # Ours to find a line again; nothing of the bill.
-_INTERNAL = {"x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day", "x_rounded"}
+_INTERNAL = {"x_report", "x_month", "x_delivery", "x_file", "x_row", "x_day", "x_rounded", "x_undated"}
 CUSTOM_COLUMNS: tuple[Column, ...] = tuple(c for c in LINE_COLUMNS if not c.focus and c.name not in _INTERNAL)
 # By which of a line's two periods it is chosen.
 CHARGE, BILLING = "charge", "billing"

@@ -35,6 +35,7 @@ from finops.providers.bills import (
     UnclearError,
     currency_checked,
     faults_sql,
+    periods_checked,
 )
 from finops.providers.files import UnreadableError
 from finops.providers.files.bill_files import BillFile, open_bill_file, reading_error
@@ -141,6 +142,7 @@ class Stager:
         if self.keep_all and "x_source_columns" not in lines.columns:
             lines.columns["x_source_columns"] = given.unheld(lines.columns)
         currency_checked(kind, given, lines)
+        periods_checked(kind, given, lines)
         return Opened(shown, file, kind, given, lines)
 
     def _told_by(self, shown: str, file: BillFile, kind: BillKind, aggregates: str) -> tuple[Any, ...]:

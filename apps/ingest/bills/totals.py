@@ -71,9 +71,9 @@ def totals_of(con: duckdb.DuckDBPyConnection, lake_files: Sequence[str]) -> Tota
 
 def _facts(con: duckdb.DuckDBPyConnection, lines: str, found: Totals) -> None:
     nulls = ", ".join(f"count(*) - count({column})" for column in BASES.values())
-    first, last, rows, invoiced, shared, rounded, *blank = con.execute(
+    first, last, rows, invoiced, shared, rounded, undated, *blank = con.execute(
         "SELECT min(x_day), max(x_day), count(*), count(invoice_id), count(x_split_cost), count(x_rounded), "
-        f"{nulls} FROM {lines}"
+        f"count(x_undated), {nulls} FROM {lines}"
     ).fetchall()[0]
     found.first_day, found.last_day = first, last
     found.invoiced = rows == invoiced if invoiced else None
@@ -85,6 +85,8 @@ def _facts(con: duckdb.DuckDBPyConnection, lines: str, found: Totals) -> None:
         found.notes += _shares(con, lines)
     if rounded:
         found.notes += _rounded(con, lines)
+    if undated:
+        found.notes += _undated(con, lines)
 
 
 def _rounded(con: duckdb.DuckDBPyConnection, lines: str) -> list[dict[str, Any]]:
@@ -95,6 +97,25 @@ def _rounded(con: duckdb.DuckDBPyConnection, lines: str) -> list[dict[str, Any]]
     ).fetchall()
     return [
         {"code": "rounded", "column": field, "rows": count, "places": DECIMAL_SCALE} for field, count in rows
+    ]
+
+
+def _undated(con: duckdb.DuckDBPyConnection, lines: str) -> list[dict[str, Any]]:
+    """Charges without dates of their own, which have the billing period: the blank column, lines, amount."""
+    rows = con.execute(
+        "SELECT x_undated, x_line_item_type, billing_currency, count(*), sum(billed_cost) "
+        f"FROM {lines} WHERE x_undated IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    return [
+        {
+            "code": "undated",
+            "column": column,
+            "line_item_type": kind,
+            "currency": currency,
+            "rows": count,
+            "billed": as_text(cost),
+        }
+        for column, kind, currency, count, cost in rows
     ]
 
 

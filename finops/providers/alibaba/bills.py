@@ -56,6 +56,7 @@ class AlibabaBill(BillKind):
         "payable amount": _PAYABLE,
         "currency": _CURRENCY,
     }
+    ends = _END
     typical = frozenset(
         {
             *_GROSS,

@@ -69,6 +69,10 @@ class _Cur(BillKind):
 
     provider = "aws"
     required: Mapping[str, tuple[str, ...]] = _REQUIRED
+    starts = ("lineItem/UsageStartDate",)
+    ends = ("lineItem/UsageEndDate",)
+    billing_ends = ("bill/BillingPeriodEndDate",)
+    term_ends = ("reservation/EndTime", "savingsPlan/EndTime")
 
     def lines(self, given: Given) -> Lines:
         """All FOCUS columns that a report can give."""
@@ -84,7 +88,7 @@ class _Cur(BillKind):
         columns["tags"], tag_keys = self._tags(given)
         columns["x_cost_categories"] = self._categories(given)
         for wanted in _REQUIRED.values():
-            if wanted[0] not in {"lineItem/UnblendedCost", "identity/LineItemId"}:
+            if wanted[0] not in {"lineItem/UnblendedCost", "identity/LineItemId", *self.starts}:
                 given.reject_where(f"{given.text(*wanted)} IS NULL", wanted[0], "blank")
         return Lines(columns, tag_keys=tag_keys)
 

@@ -23,6 +23,7 @@ from finops.providers.azure.bills_dates import OTHER, SLASHED, order_of, read_sq
 from finops.providers.bills import BillKind, Given, Lines
 from finops.providers.bills.charge_table import category_sql, charge_table
 from finops.providers.bills.kind import DECIMAL, decimal_of
+from finops.providers.bills.periods import BACKWARDS
 from finops.text.sql import quote
 
 _KEYS = ("charge_type", "pricing", "commitment")
@@ -51,6 +52,7 @@ class AzureCost(BillKind):
         "subscription": _SUBSCRIPTION,
         "meter": ("MeterCategory",),
     }
+    starts = _DATE
     typical = frozenset(
         {
             *_QUANTITY,
@@ -94,7 +96,7 @@ class AzureCost(BillKind):
             "tags": _object(given, "Tags", "tags_map"),
         }
         for wanted in self.required.values():
-            if wanted[0] not in {_COST[0], "MeterCategory"}:
+            if wanted[0] not in {_COST[0], "MeterCategory", _DATE[0]}:
                 given.reject_where(f"{given.text(*wanted)} IS NULL", given.header(*wanted), "blank")
         notes = [f"dates with slashes are read {order}"] if slashed else []
         return Lines(columns, notes=notes, tag_keys=None if given.has("Tags") else [])
@@ -147,6 +149,8 @@ def _periods(given: Given, order: str) -> dict[str, str]:
         long = f"{end} > {stated} + INTERVAL 31 DAY"
         reason = quote(f"a billing period of more than a month, read {order}")
         given.refuse_where(long, given.header("BillingPeriodEndDate"), reason)
+        # Azure's last day is part of the period: one day begins and ends on the same date.
+        given.reject_where(f"{end} < {stated}", given.header("BillingPeriodEndDate"), BACKWARDS)
     return {
         "charge_period_start": day,
         "charge_period_end": f"(({day} AT TIME ZONE 'UTC') + INTERVAL 1 DAY) AT TIME ZONE 'UTC'",

@@ -17,6 +17,7 @@ from finops.providers.bills.kind import (
     lines_sql,
     plain,
 )
+from finops.providers.bills.periods import periods_checked
 
 __all__ = [
     "DATES",
@@ -33,5 +34,6 @@ __all__ = [
     "currency_checked",
     "faults_sql",
     "lines_sql",
+    "periods_checked",
     "plain",
 ]

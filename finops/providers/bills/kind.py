@@ -21,8 +21,8 @@ columns in `lines` as the source documents them, and add it to `apps/ingest/bill
 
 `Lines.columns` must give `billing_account_id`, `billing_currency`, `billing_period_start`,
 `charge_period_start` and `billed_cost`, and `x_provider` where the kind serves several providers. Columns
-x_report, x_month, x_delivery, x_file, x_row and x_rounded are the pipeline's, and so is x_day (the UTC date
-of the charge period's start) unless the kind gives another.
+x_report, x_month, x_delivery, x_file, x_row, x_rounded and x_undated are the pipeline's, and so is x_day (the
+UTC date of the charge period's start) unless the kind gives another.
 """
 
 from __future__ import annotations
@@ -392,6 +392,12 @@ class BillKind(ABC):
     null_word: str = ""
     # What the cell of a number or time says for blank, where a source has a word for it that texts may hold.
     no_value: str = ""
+    # Columns with the begin and end of the charge period, the end of the billing period and of a
+    # commitment's term, for `finops.providers.bills.periods`. Without `starts` a kind fills blank ones.
+    starts: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    billing_ends: tuple[str, ...] = ()
+    term_ends: tuple[str, ...] = ()
     # What cells hold for "nothing" besides the empty text ("-" in Tencent's bills).
     blanks: tuple[str, ...] = ()
 

@@ -51,7 +51,7 @@ _SORTING = (
     "PricingCategory",
 )
 # Columns of ours that a file cannot give, or that have a rule of their own.
-_NOT_GIVEN = {*(column.name for column in OUR_COLUMNS[:7]), "x_source_columns", "x_rounded"}
+_NOT_GIVEN = {*(column.name for column in OUR_COLUMNS[:7]), "x_source_columns", "x_rounded", "x_undated"}
 
 
 class Focus(BillKind):
@@ -68,6 +68,9 @@ class Focus(BillKind):
         "type": ("ChargeCategory",),
         "billed cost": ("BilledCost",),
     }
+    starts = ("ChargePeriodStart",)
+    ends = ("ChargePeriodEnd",)
+    billing_ends = ("BillingPeriodEnd",)
     typical = frozenset((*(column.focus for column in FOCUS_COLUMNS), *LATER_COLUMNS))
     null_word = "NULL"
 
@@ -79,7 +82,7 @@ class Focus(BillKind):
         columns["x_provider"] = _provider(given, columns["provider_name"])
         columns |= _ours(given)
         for wanted in self.required.values():
-            if wanted[0] != "BilledCost":
+            if wanted[0] not in {"BilledCost", *self.starts}:
                 given.reject_where(f"{given.text(*wanted)} IS NULL", wanted[0], "blank")
         taken = ("x_ServiceCode", *(focus_name(column) for column in LINE_COLUMNS))
         own = given.has("x_SourceColumns")

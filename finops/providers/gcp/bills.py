@@ -44,6 +44,8 @@ class GcpExport(BillKind):
         "credits": ("credits",),
         "invoice month": ("invoice.month",),
     }
+    starts = ("usage_start_time",)
+    ends = ("usage_end_time",)
     typical = frozenset(
         {
             "service.id",
@@ -78,7 +80,7 @@ class GcpExport(BillKind):
             "tags": _labels(given),
         }
         for wanted in self.required.values():
-            if wanted[0] not in {"credits", "sku.id"}:
+            if wanted[0] not in {"credits", "sku.id", *self.starts}:
                 given.reject_where(f"{given.text(*wanted)} IS NULL", given.header(*wanted), "blank")
         exported = ""
         if given.has("export_time"):

@@ -56,6 +56,7 @@ class TencentBill(BillKind):
         "total": _TOTAL,
         "currency": (*_CURRENCY, *_YUAN_TOTAL),
     }
+    ends = _END
     typical = frozenset(
         {
             *_OWNER,
@@ -144,7 +145,8 @@ def _periods(given: Given) -> dict[str, str]:
     begin = f"coalesce({start}, {paid}, {cycle} AT TIME ZONE {quote(zone)})"
     return {
         "charge_period_start": begin,
-        "charge_period_end": end,
+        # An end alone says nothing of when it began.
+        "charge_period_end": f"CASE WHEN {start} IS NOT NULL THEN {end} END",
         "billing_period_start": f"{cycle} AT TIME ZONE 'UTC'",
         "billing_period_end": month_end(cycle),
         "x_day": f"CASE WHEN coalesce({start}, {paid}) IS NULL THEN CAST({cycle} AS DATE) "
