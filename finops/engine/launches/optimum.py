@@ -47,6 +47,7 @@ class _Search:
         self.unit = gcd(gap, job.overhead)
         first = job.deadline - job.work
         self.slacks = first - self.unit * np.arange(first // self.unit + 1, dtype=np.int64)
+        self.largest = first
         self.start_ticks = max(1, -(-job.overhead // gap))
 
     def solve(self) -> float:
@@ -63,34 +64,47 @@ class _Search:
 
     def _tick(self, left: int, there: list[int], ahead: list[Values]) -> Values:
         """Values at the start of a tick with `left` seconds to go and each place there for so many ticks."""
-        work = left - self.slacks
         none = self._later(ahead, 1, 0, self.gap)
         for place, length in enumerate(there, start=1):
             if length >= self.start_ticks:
-                none = np.minimum(none, self._start(place, work, left, ahead))
+                np.minimum(none, self._start(place, left, ahead), out=none)
         found = [none]
         for place, length in enumerate(there, start=1):
-            found.append(np.minimum(none, self._go_on(place, work, left, ahead)) if length else none)
+            found.append(np.minimum(none, self._go_on(place, left, ahead)) if length else none)
+        done = self._first_of(left, 0)
         for values in found:
-            values[work <= 0] = 0.0
+            values[:done] = 0.0
         return found
+
+    def _first_of(self, left: int, work: int) -> int:
+        """Of how many slacks, the largest first, no more than `work` is left."""
+        return min(self.slacks.size, max(0, (self.largest - left + work) // self.unit + 1))
 
     def _later(self, ahead: list[Values], ticks: int, place: int, lost: int) -> Floats:
         """Value `ticks` later with `lost` seconds of slack less; infinite where the deadline is past."""
-        found = np.full(self.slacks.size, np.inf)
-        if len(ahead) >= ticks:
-            shift = lost // self.unit
-            values = ahead[ticks - 1][place]
-            found[: max(0, values.size - shift)] = values[shift:]
+        shift = lost // self.unit
+        if len(ahead) < ticks or shift >= self.slacks.size:
+            return np.full(self.slacks.size, np.inf)
+        found = np.empty(self.slacks.size)
+        values = ahead[ticks - 1][place]
+        found[: values.size - shift] = values[shift:]
+        found[values.size - shift :] = np.inf
         return found
 
-    def _go_on(self, place: int, work: NDArray[np.int64], left: int, ahead: list[Values]) -> Floats:
-        price = self.prices[place - 1]
-        later = self.gap * price + self._later(ahead, 1, place, 0)
-        return np.where(work <= min(self.gap, left), work * price, later)
+    def _go_on(self, place: int, left: int, ahead: list[Values]) -> Floats:
+        later = self._later(ahead, 1, place, 0)
+        later += self.gap * self.prices[place - 1]
+        return self._done_within(later, place, left, min(self.gap, left), 0)
 
-    def _start(self, place: int, work: NDArray[np.int64], left: int, ahead: list[Values]) -> Floats:
-        price, overhead = self.prices[place - 1], self.job.overhead
-        span = self.start_ticks * self.gap
-        later = span * price + self._later(ahead, self.start_ticks, place, overhead)
-        return np.where(work + overhead <= min(span, left), (work + overhead) * price, later)
+    def _start(self, place: int, left: int, ahead: list[Values]) -> Floats:
+        span, overhead = self.start_ticks * self.gap, self.job.overhead
+        later = self._later(ahead, self.start_ticks, place, overhead)
+        later += span * self.prices[place - 1]
+        return self._done_within(later, place, left, min(span, left), overhead)
+
+    def _done_within(self, values: Floats, place: int, left: int, span: int, overhead: int) -> Floats:
+        """`values` with those of the work that is done in `span` seconds, its start included."""
+        done = self._first_of(left, span - overhead)
+        if done:
+            values[:done] = (left - self.slacks[:done] + overhead) * self.prices[place - 1]
+        return values

@@ -15,6 +15,7 @@ The plan is made anew every `REPLAN_SECONDS` with what was seen meanwhile. Nothi
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,10 @@ STEP_SECONDS = 600
 UNITS_PER_STEP = 5
 REPLAN_SECONDS = 2 * 3600
 _NEVER = 1e15
+_HEAVY = 1e9
+# After such a time nothing of what was seen counts, seconds.
+_LONG = 600 * HALF_LIFE_SECONDS
+_BEGINS: list[int] = AGES.tolist()
 
 
 def advice(job: Job, gap: int, history: Flags) -> Choose:
@@ -55,31 +60,48 @@ class Past:
     prior_seconds: tuple[float, float] = (PRIOR_SECONDS, PRIOR_SECONDS)
 
     def __post_init__(self) -> None:
-        self.seconds = np.zeros((2, AGES.size))
-        self.ended = np.zeros((2, AGES.size))
+        # In units of the newest tick's weight, which grows: as if the older ones faded, in less time.
+        self._seconds = [[0.0] * AGES.size, [0.0] * AGES.size]
+        self._ended = [[0.0] * AGES.size, [0.0] * AGES.size]
+        self._weight = 1.0
+        self._grows = 2.0 ** (self.gap / HALF_LIFE_SECONDS)
         self.there: bool | None = None
         self.age = 0
-        self.keep = 0.5 ** (self.gap / HALF_LIFE_SECONDS)
+
+    @property
+    def seconds(self) -> Floats:
+        """Time spent, faded."""
+        return np.array(self._seconds) / self._weight
+
+    @property
+    def ended(self) -> Floats:
+        """Runs ended, faded."""
+        return np.array(self._ended) / self._weight
 
     def see(self, there: bool) -> None:
         """One more tick."""
-        self.seconds *= self.keep
-        self.ended *= self.keep
+        self._fade(1)
         if self.there is not None and there != self.there:
-            self.ended[int(self.there), self._band(self.age)] += 1
+            self._ended[self.there][self._band(self.age)] += self._weight
             self.age = 0
         self.there = there
-        self.seconds[int(there), self._band(self.age)] += self.gap
+        self._seconds[there][self._band(self.age)] += self.gap * self._weight
         self.age += self.gap
 
     def unseen(self, ticks: int) -> None:
         """So many ticks of which nothing is known: what was learnt fades, the run's age is forgotten."""
-        self.seconds *= self.keep**ticks
-        self.ended *= self.keep**ticks
+        self._fade(ticks)
         self.there, self.age = None, 0
 
+    def _fade(self, ticks: int) -> None:
+        fades = self._grows ** min(ticks, _LONG / self.gap)
+        self._weight *= fades
+        if self._weight > _HEAVY:
+            self._seconds, self._ended = self.seconds.tolist(), self.ended.tolist()
+            self._weight = 1.0
+
     def _band(self, age: int) -> int:
-        return int(np.searchsorted(AGES, age, side="right")) - 1
+        return bisect_right(_BEGINS, age) - 1
 
     def phase(self) -> int:
         """The band of the tick seen last; bands without Spot first, then those with."""
@@ -91,8 +113,9 @@ class Past:
         return float(self._rates(kind)[band])
 
     def _rates(self, kind: int) -> Floats:
-        overall = (self.ended[kind].sum() + 1) / (self.seconds[kind].sum() + self.prior_seconds[kind])
-        found: Floats = (self.ended[kind] + 1) / (self.seconds[kind] + 1 / overall)
+        ended, seconds = self.ended[kind], self.seconds[kind]
+        overall = (ended.sum() + 1) / (seconds.sum() + self.prior_seconds[kind])
+        found: Floats = (ended + 1) / (seconds + 1 / overall)
         return found
 
     def transitions(self, step: int) -> Floats:
@@ -112,7 +135,7 @@ class Past:
 
 
 class PlanAhead:
-    """One run's policy; `plans[r]` are expected values with r steps left: (market, band, slack in units).
+    """One run's policy; `plans[r]` are expected values with r steps left: (band, market, slack in units).
 
     `past`: what was seen before the start; `choose` adds each tick to it. `unsaved`: seconds of work that are
     lost with a Spot instance, on average; the game of `deadline` keeps all of it.
@@ -150,7 +173,7 @@ class PlanAhead:
         keep_from = steps - REPLAN_SECONDS // self.step - 3
         width = int(at.slack // self.unit) + 1
         slacks: Floats = np.arange(width, dtype=np.float64) * self.unit
-        values = np.zeros((3, 2 * AGES.size, width))
+        values = np.zeros((2 * AGES.size, 3, width))
         self.plans = {0: values}
         for left in range(1, steps + 1):
             values = self._step_back(values, left * self.step - slacks)
@@ -159,34 +182,41 @@ class PlanAhead:
 
     def _step_back(self, values: Floats, work: Floats) -> Floats:
         """Values one step earlier, when `work` is left for each slack."""
-        later = np.matmul(self.turn, values)
+        later = (self.turn @ values.reshape(2 * AGES.size, -1)).reshape(values.shape)
         half = AGES.size
-        none = self._less_slack(later[Market.NONE], UNITS_PER_STEP)
-        none = np.minimum(none, self._run(later, Market.ON_DEMAND, work, self.lost))
-        spot_start = self._run(later, Market.SPOT, work, self.lost)[half:]
-        none[half:] = np.minimum(none[half:], spot_start)
-        spot = none.copy()
-        spot[:half] = self._less_slack(none[:half], self.unsaved)
-        spot[half:] = np.minimum(none[half:], self._run(later, Market.SPOT, work, 0)[half:])
-        demand = np.minimum(none, self._run(later, Market.ON_DEMAND, work, 0))
-        found = np.stack([none, spot, demand])
+        found = np.empty_like(values)
+        none, spot, demand = found[:, Market.NONE], found[:, Market.SPOT], found[:, Market.ON_DEMAND]
+        self._less_slack(later[:, Market.NONE], UNITS_PER_STEP, none)
+        on, on_start = self._run(later[:, Market.ON_DEMAND], Market.ON_DEMAND, work)
+        np.minimum(none, on_start, out=none)
+        go_on, start = self._run(later[half:, Market.SPOT], Market.SPOT, work)
+        np.minimum(none[half:], start, out=none[half:])
+        self._less_slack(none[:half], self.unsaved, spot[:half])
+        np.minimum(none[half:], go_on, out=spot[half:])
+        np.minimum(none, on, out=demand)
         found[:, :, work <= 0] = 0.0
-        return np.minimum(found, _NEVER)
+        return np.minimum(found, _NEVER, out=found)
 
-    def _run(self, later: Floats, market: Market, work: Floats, lost: int) -> Floats:
-        """A step on a market: to the end of the work where it fits, else on into `later`."""
+    def _run(self, later: Floats, market: Market, work: Floats) -> tuple[Floats, Floats]:
+        """A step on a market, running before and started now: to the end of the work where it fits, else on
+        into `later`.
+        """
         price = self.job.price(market)
-        needed = work + lost * self.unit
-        on = self.step * price + self._less_slack(later[market], lost)
-        return np.where(needed <= self.step, needed * price, on)
+        on = later + self.step * price
+        start = np.empty_like(on)
+        self._less_slack(on, self.lost, start)
+        # The work is least, and done within the step, where slack is most.
+        needed = work + self.lost * self.unit
+        for values, left in ((on, work), (start, needed)):
+            done = int(np.count_nonzero(left <= self.step))
+            if done:
+                values[:, -done:] = left[-done:] * price
+        return on, start
 
-    def _less_slack(self, values: Floats, units: int) -> Floats:
-        if not units:
-            return values
-        found = np.full_like(values, _NEVER)
-        if units < values.shape[-1]:
-            found[..., units:] = values[..., :-units]
-        return found
+    def _less_slack(self, values: Floats, units: int, found: Floats) -> None:
+        """`values` with so much less slack, into `found`."""
+        found[:, :units] = _NEVER
+        found[:, units:] = values[:, : max(0, values.shape[1] - units)]
 
     def costs(self, at: Standing) -> dict[Market, float]:
         """Expected cost of each choice for the step that starts now, in seconds of Spot price; that of Spot
@@ -202,7 +232,7 @@ class PlanAhead:
 
         def later(market: Market, lost: int) -> float:
             place = slack - lost
-            return _NEVER if place < 0 else float(band @ ahead[market, :, min(place, ahead.shape[-1] - 1)])
+            return _NEVER if place < 0 else float(band @ ahead[:, market, min(place, ahead.shape[-1] - 1)])
 
         costs = {Market.NONE: later(Market.NONE, UNITS_PER_STEP)}
         for market in (Market.SPOT, Market.ON_DEMAND):
