@@ -95,6 +95,11 @@ EVENTS = {
     "checkpoint": gettext_noop("Checkpoint %(name)s holds %(hours)s h of work."),
     "ended": gettext_noop("Machine %(machine)s ended: %(ending)s. %(lost)s h of work were lost."),
     "fallback": gettext_noop("From here on demand, to be done by %(deadline)s."),
+    "early": gettext_noop(
+        "On demand for now: to be done by %(deadline)s costs less this way than waiting for Spot. It goes "
+        "back to Spot when there is some."
+    ),
+    "moving": gettext_noop("Spot is there: machine %(machine)s takes over from %(former)s."),
     "preempts": gettext_noop("It takes the place of launch %(launch_number)s of priority %(priority)s."),
     "extra_ended": gettext_noop("Machine %(machine)s was one too many and was ended."),
     "completed": gettext_noop("The work is done."),
@@ -119,7 +124,7 @@ ENDINGS = {
     "stopped": gettext_lazy("somebody ended it"),
     "cancelled": gettext_lazy("the launch was cancelled"),
     "incomplete": gettext_lazy("not all of its machines came"),
-    "moved": gettext_lazy("the work moved on demand"),
+    "moved": gettext_lazy("the work moved to another machine"),
     "unknown": gettext_lazy("the provider does not say why"),
 }
 

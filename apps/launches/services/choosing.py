@@ -1,16 +1,20 @@
-"""Which offer of a plan is tried next, and whether Spot is still safe for the deadline."""
+"""Where a launch stands against its deadline, what was refused to it, which of its offers are left."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from apps.launches.models import Attempt, AttemptState, Launch, Market
 from apps.launches.services.executors import Offer, place_of
 from finops.engine.launches.last_moment import Pace, may_start_spot
+from finops.engine.launches.live import LOOK
 from finops.frames.launch_errors import LaunchError, Meaning, launch_error
 
 # A place that had no machine is asked again after so long.
-FORGET = timedelta(minutes=10)
+FORGET = timedelta(seconds=LOOK)
+# (market, region, zone, instance type)
+Key = tuple[str, str, str, str]
 # Of attempts that no provider ever saw: they are not counted as tries.
 NOT_REACHED, NOT_SENT = "NotReached", "NotSent"
 
@@ -33,29 +37,40 @@ def offers_of(launch: Launch) -> list[Offer]:
     return list(launch.plan.document.get("offers") or [])
 
 
-def next_offer(launch: Launch, offers: list[Offer], now: datetime) -> Offer | None:
-    """The first offer that was not refused lately; Spot only while it is safe and no limit forbids it."""
+@dataclass(frozen=True)
+class Left:
+    """Offers that may be tried now. `spot_safe`: Spot is safe for the deadline and no limit forbids it."""
+
+    spot: list[Offer]
+    on_demand: list[Offer]
+    spot_safe: bool
+
+
+def offers_left(launch: Launch, offers: list[Offer], now: datetime) -> Left:
+    """Offers that were not refused lately, in their order."""
     refused = recent_refusals(launch, now)
     meanings = [meaning_of(launch, one).meaning for one in refused]
     places = {
-        _place(one) for one, meaning in zip(refused, meanings, strict=True) if meaning is Meaning.CAPACITY
+        place_key(one) for one, meaning in zip(refused, meanings, strict=True) if meaning is Meaning.CAPACITY
     }
-    no_spot = launch.on_demand or Meaning.SPOT_LIMIT in meanings or not may_start_spot(pace_of(launch, now))
-    for offer in offers:
-        if offer["market"] == Market.SPOT and no_spot:
-            continue
-        if _key(offer) not in places:
-            return offer
-    return None
+    safe = not (
+        launch.on_demand or Meaning.SPOT_LIMIT in meanings or not may_start_spot(pace_of(launch, now))
+    )
+    free = [one for one in offers if key_of(one) not in places]
+    return Left(
+        spot=[one for one in free if safe and one["market"] == Market.SPOT],
+        on_demand=[one for one in free if one["market"] != Market.SPOT],
+        spot_safe=safe,
+    )
 
 
 def spot_left(launch: Launch, offers: list[Offer], now: datetime) -> int:
     """How many Spot offers were not refused for capacity lately."""
     refused = {
-        _place(one) for one in recent_refusals(launch, now)
+        place_key(one) for one in recent_refusals(launch, now)
         if meaning_of(launch, one).meaning is Meaning.CAPACITY
     }  # fmt: skip
-    return sum(one["market"] == Market.SPOT and _key(one) not in refused for one in offers)
+    return sum(one["market"] == Market.SPOT and key_of(one) not in refused for one in offers)
 
 
 def recent_refusals(launch: Launch, now: datetime) -> list[Attempt]:
@@ -90,11 +105,13 @@ def meaning_of_code(launch: Launch, code: str) -> LaunchError:
     return launch_error(place_of(launch.plan.target).provider, code)
 
 
-def _place(attempt: Attempt) -> tuple[str, str, str, str]:
+def place_key(attempt: Attempt) -> Key:
+    """Where an attempt asked for a machine."""
     return attempt.market, attempt.region, attempt.zone, attempt.instance_type
 
 
-def _key(offer: Offer) -> tuple[str, str, str, str]:
+def key_of(offer: Offer) -> Key:
+    """Where an offer asks for a machine."""
     return (
         str(offer["market"]), offer.get("region") or "", offer.get("zone") or "", offer.get("type") or "",
     )  # fmt: skip

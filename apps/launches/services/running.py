@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 from django.db import transaction
 
-from apps.launches.models import Attempt, Launch, LaunchState, Market
+from apps.launches.models import Attempt, Launch, LaunchState
 from apps.launches.selectors.values import iso
 from apps.launches.services.calls import attempt_call, attempt_prepare
 from apps.launches.services.choosing import (
@@ -24,19 +24,18 @@ from apps.launches.services.choosing import (
     NOT_SENT,
     meaning_of,
     meaning_of_code,
-    next_offer,
     offers_of,
     pace_of,
-    refused_in_a_row,
     spot_left,
 )
 from apps.launches.services.claims import LostClaimError, claim_hold, claim_release, launch_claim
-from apps.launches.services.executors import Offer, executor_of
+from apps.launches.services.deciding import Decided, bounds_of, counted_tries, decide
+from apps.launches.services.executors import executor_of
 from apps.launches.services.guards import FULL, Stop, StoppedError, allowed_offers
 from apps.launches.services.outcomes import attempt_refused, attempt_running, attempt_unknown, launch_over
 from apps.launches.services.preemption import make_room
 from apps.launches.services.timeline import launch_event
-from finops.engine.launches.failure import Bounds, Next, Step, Trying, next_step, settles
+from finops.engine.launches.failure import Next, Step, Trying, next_step, settles
 from finops.engine.launches.last_moment import may_start_spot, may_wait
 from finops.frames.launch_errors import Meaning
 from finops.frames.launches import LaunchCall, Machine
@@ -44,9 +43,8 @@ from finops.providers.base import ProviderError, TransientError
 from finops.providers.launching import Executor, LaunchOutcomeUnknownError, LaunchRefusedError
 
 log = structlog.get_logger(__name__)
-# A stop may be lifted by a person at any time; a market looks different after some minutes.
+# A stop may be lifted by a person at any time.
 LOOK_AGAIN = timedelta(minutes=2)
-MARKET_AGAIN = timedelta(minutes=10)
 AWAY_AGAIN = timedelta(seconds=30)
 ROOM_AGAIN = timedelta(seconds=15)
 # Calls of one turn of a worker: past it, the launch goes back to the queue.
@@ -87,15 +85,14 @@ def _one_call(row: Launch, now: datetime) -> bool:
         _stopped(row, stop, now)
         return False
     _note_fallback(row, now)
-    offer = next_offer(row, offers, now)
-    if offer is None:
-        _nothing_left(row, bool(offers), now)
+    decided = decide(row, offers, now)
+    if decided.offer is None:
+        _nothing_left(row, bool(offers), decided, now)
         return False
-    if _waits_for_spot(row, offer, offers, now):
-        _nothing_left(row, True, now)
-        return False
+    if decided.early:
+        launch_event(row, "early", deadline=iso(row.deadline) if row.deadline else "")
     try:
-        attempt = attempt_prepare(row, offer, now)
+        attempt = attempt_prepare(row, decided.offer, now)
     except StoppedError as error:
         if error.stop.code in FULL and make_room(row, now):
             # Our own count has room now: taken at once, before another launch takes it.
@@ -188,12 +185,12 @@ def _follow(row: Launch, attempt: Attempt, step: Step, meaning: Meaning, now: da
         at = now + step.after
         claim_release(row, next_at=at, now=now, why="waits", values={**told, "at": iso(at)})
         return False
-    # The next pool, or on demand: `next_offer` finds it, or that there is none.
+    # The next pool, or on demand: `decide` finds it, or that there is none.
     return True
 
 
 def _step(row: Launch, attempt: Attempt, now: datetime) -> Step:
-    tries = refused_in_a_row(row)
+    tries = counted_tries(row)
     error = meaning_of(row, attempt)
     same = 0
     for one in tries:
@@ -210,7 +207,7 @@ def _step(row: Launch, attempt: Attempt, now: datetime) -> Step:
             pools_left=spot_left(row, offers_of(row), now),
             latest_start=latest,
             draw=random.random(),  # noqa: S311 - jitter
-            bounds=_bounds(row),
+            bounds=bounds_of(row),
         ),
         now=now,
     )
@@ -221,34 +218,18 @@ def _note_fallback(row: Launch, now: datetime) -> None:
     spot = any(one["market"] == "spot" for one in offers_of(row))
     if spot and not row.on_demand and not may_start_spot(pace_of(row, now)):
         row.on_demand = True
+        Launch.objects.filter(pk=row.pk).update(on_demand=True)
         launch_event(row, "fallback", deadline=iso(row.deadline) if row.deadline else "")
 
 
-def _waits_for_spot(row: Launch, offer: Offer, offers: list[Offer], now: datetime) -> bool:
-    """Whether to wait rather than go on demand: all Spot was refused for capacity, the deadline is far, and
-    attempts are left for another round and for on demand.
-    """
-    spots = sum(one["market"] == Market.SPOT for one in offers)
-    if offer["market"] == Market.SPOT or not spots or row.on_demand or row.deadline is None:
-        return False
-    tries = refused_in_a_row(row)
-    if not tries or meaning_of(row, tries[0]).meaning is not Meaning.CAPACITY:
-        return False
-    enough = len(tries) + spots + 2 <= _bounds(row).attempts
-    return enough and may_wait(pace_of(row, now), wait=MARKET_AGAIN.total_seconds())
-
-
-def _bounds(row: Launch) -> Bounds:
-    return Bounds(attempts=int(row.plan.retry.get("attempts") or Bounds().attempts))
-
-
-def _nothing_left(row: Launch, any_offer: bool, now: datetime) -> None:
+def _nothing_left(row: Launch, any_offer: bool, decided: Decided, now: datetime) -> None:
     """Every offer was refused lately: wait for the market while that is safe, else soon again."""
     if not any_offer:
         _end(row, LaunchState.FAILED, now, "no_offers", {})
         return
-    wait = MARKET_AGAIN if may_wait(pace_of(row, now), wait=MARKET_AGAIN.total_seconds()) else AWAY_AGAIN
-    claim_release(row, next_at=now + wait, now=now, why="market", values={"at": iso(now + wait)})
+    safe = may_wait(pace_of(row, now), wait=decided.wait.total_seconds())
+    at = now + (decided.wait if safe else AWAY_AGAIN)
+    claim_release(row, next_at=at, now=now, why="market", values={"at": iso(at)})
 
 
 def _stopped(row: Launch, stop: Stop, now: datetime) -> None:

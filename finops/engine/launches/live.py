@@ -23,9 +23,12 @@ from finops.engine.launches.plan_ahead import PRIOR_SECONDS, Past, PlanAhead
 
 # Between two looks at a market that had no machine, seconds.
 LOOK = 300
+# Looks thin out to this share of the time without Spot that was seen, up to the longest one.
+THIN = 6
+LONGEST_LOOK = 1800
 GRID = 600
-# Ticks without a look that are taken to be as the one before: a look comes late by some seconds.
-BRIDGED = 1
+# Ticks without a look that are taken to be as the one before: so long a look may be away, and be late.
+BRIDGED = LONGEST_LOOK // GRID
 # A plan has at most so many steps: a longer job is planned in longer ones.
 STEPS = 300
 # Waiting has to save so much of what is ahead: work that is done sooner for the same money is better.
@@ -114,6 +117,16 @@ def next_market(pace: Pace, hour: Hour, past: Past, *, there: bool) -> Market:
     costs = plan.costs(_standing(pace))
     costs[Market.NONE] *= 1 + WAIT_EARNS
     return min(allowed, key=lambda market: costs[market])
+
+
+def wait_of(past: Past) -> float:
+    """Seconds until the next look at a market that has no machine: longer, the longer it has had none.
+
+    >>> wait_of(past_of([[Sighting(600.0 * n, 600.0 * n, False) for n in range(12)]], now=7200))
+    1200.0
+    """
+    gone = past.age if past.there is False else 0
+    return float(min(LONGEST_LOOK, max(LOOK, gone / THIN)))
 
 
 def worth_moving(pace: Pace, hour: Hour, past: Past, *, done_since: float) -> bool:

@@ -33,7 +33,7 @@ def away(at: float) -> Sighting:
 
 
 def test_sightings_become_ticks_of_known_and_unknown_time() -> None:
-    """There 0-1800, away at 1800 and 3000 (one tick between is bridged), two hours of nothing, there."""
+    """There 0-1800, away at 1800 and 3000 (the tick between is bridged), two hours of nothing, there."""
     pools = [[Sighting(0, 1800, True), away(1800), away(3000), Sighting(10200, 11400, True)]]
     past = past_of(pools, now=11400)
     kept = 0.5 ** (600 / (72 * 3600))
