@@ -61,5 +61,6 @@ LAUNCHES_TABS: tuple[Tab, ...] = (
     Tab("launch-plans", _("Plans")),
     Tab("launch-limits", _("Limits")),
     Tab("pools", _("Pools and devices")),
+    Tab("launch-bursts", _("Help for queues")),
     Tab("schedules", _("Schedules")),
 )

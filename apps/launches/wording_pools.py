@@ -1,10 +1,11 @@
-"""Why a pool was taken or not, in the reader's language."""
+"""Why a pool was taken or not, and how help for a queue stands, in the reader's language."""
 
 from __future__ import annotations
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from apps.launches.wording import burst_text
 from finops.engine.launches.pool import PoolChoice, Why
 
 # Why `finops.providers.aws.switching` leaves a machine alone; kept in English, told in the reader's language.
@@ -47,3 +48,25 @@ def why_no_work(reason: str) -> str:
         "nothing_waits": _("No work waits."),
     }
     return words.get(reason, "")
+
+
+def burst_reason(why: str) -> str:
+    """How a queue's rule stands; what went wrong as it was said."""
+    if why == "inactive":
+        return _("It is switched off: no help is bought, and what there is ends once it is idle.")
+    return burst_text(why)
+
+
+def burst_asks(plan: int, machines: int, high: str | None) -> str:
+    """Help that waits for a person's yes; `high` is its worst case, None not known."""
+    values = {"plan": plan, "machines": machines, "cost": high}
+    if high is None:
+        return (
+            _("Plan %(plan)s waits for a person. Machines: %(machines)s; their cost is not known.") % values
+        )
+    return _("Plan %(plan)s waits for a person. Machines: %(machines)s, cost: up to %(cost)s.") % values
+
+
+def burst_held(launch: int, why: str) -> str:
+    """Help that was bought and is not there yet."""
+    return _("Launch %(launch)s waits: %(why)s") % {"launch": launch, "why": why}

@@ -28,7 +28,7 @@ PAGES = {
     "launches": "/launches/", "launch-plans": "/launches/plans/", "launch-new": "/launches/plans/new/",
     "checks": "/checks/", "check-policies": "/checks/policies/",
     "pools": "/launches/pools/?hours=8&units=1", "schedules": "/launches/schedules/",
-    "launch limits": "/launches/limits/",
+    "launch limits": "/launches/limits/", "launch bursts": "/launches/bursts/",
     "reports": "/reports/", "alerts": "/reports/alerts/", "waste": "/waste/", "waste-rules": "/waste/rules/",
     "waste-rule": "/waste/rules/nights-and-weekends/", "waste-metrics": "/waste/metrics/",
     "waste-clusters": "/waste/kubernetes/", "second-factor": "/settings/second-factor/",

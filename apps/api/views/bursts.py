@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,9 +14,10 @@ from apps.accounts.roles import Action, Scope
 from apps.accounts.selectors import team_list
 from apps.api.endpoint import ApiView, Endpoint
 from apps.api.strict import StrictSerializer
-from apps.launches.selectors.bursts import burst_document, burst_list
+from apps.launches.models import LaunchBurst
+from apps.launches.selectors.bursts import burst_document, burst_find, burst_list
 from apps.launches.selectors.pools import pool_list
-from apps.launches.services.bursts import MOST, burst_save
+from apps.launches.services.bursts import MOST, burst_save, burst_switch
 from apps.launches.services.wishes import target_named
 
 
@@ -35,10 +38,24 @@ class BurstBody(StrictSerializer):
     active = serializers.BooleanField(default=True)
 
 
-class Bursts(ApiView):
+class _View(ApiView):
+    tag = "launches"
+
+    def find(self, burst_id: int) -> LaunchBurst:
+        """The organisation's own; 404 for any other."""
+        found = burst_find(self.organisation, burst_id)
+        if found is None:
+            raise NotFound(_("There is nothing at this address."))
+        return found
+
+    def shown(self, row: LaunchBurst) -> Response:
+        """A rule as it is now."""
+        return self.answer(burst_document(row, timezone.now()))
+
+
+class Bursts(_View):
     """The organisation's rules."""
 
-    tag = "launches"
     endpoints = {
         "GET": Endpoint(
             summary="Rules that buy help for queues, with the backlog of each and its machines",
@@ -57,7 +74,9 @@ class Bursts(ApiView):
 
     def get(self, request: Request) -> Response:
         """`{"bursts"}`."""
-        return self.answer({"bursts": [burst_document(one) for one in burst_list(self.organisation)]})
+        return self.answer(
+            {"bursts": [burst_document(one, timezone.now()) for one in burst_list(self.organisation)]}
+        )
 
     def post(self, request: Request) -> Response:
         """The rule."""
@@ -73,4 +92,38 @@ class Bursts(ApiView):
         row = burst_save(
             organisation=self.organisation, actor=self.actor, team=team, pool=pool, target=target, **given
         )
-        return self.answer(burst_document(row))
+        return self.shown(row)
+
+
+class OneBurst(_View):
+    """One rule."""
+
+    endpoints = {
+        "GET": Endpoint(
+            summary="A rule that buys help, with its backlog, machines, plan and what it waits for",
+            action=Action.VIEW,
+            scope=Scope.READ_LAUNCHES,
+            answer=OpenApiTypes.OBJECT,
+        )
+    }
+
+    def get(self, request: Request, burst_id: int) -> Response:
+        """The rule."""
+        return self.shown(self.find(burst_id))
+
+
+class BurstOff(_View):
+    """Switch one off."""
+
+    endpoints = {
+        "POST": Endpoint(
+            summary="Switch a rule off: it buys no help; what is there ends once it is idle",
+            action=Action.LAUNCH,
+            scope=Scope.WRITE_LAUNCHES,
+            answer=OpenApiTypes.OBJECT,
+        )
+    }
+
+    def post(self, request: Request, burst_id: int) -> Response:
+        """The rule."""
+        return self.shown(burst_switch(burst=self.find(burst_id), actor=self.actor, active=False))

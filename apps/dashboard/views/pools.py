@@ -23,7 +23,6 @@ from apps.dashboard.forms_pools import DeviceForm, PoolForm, WorkForm
 from apps.dashboard.tabs import LAUNCHES_TABS
 from apps.dashboard.views.spend import organisation_of
 from apps.launches.models import WorkState
-from apps.launches.selectors.bursts import burst_document, burst_list
 from apps.launches.selectors.pools import THERE, device_find, device_list, pool_list, work_list
 from apps.launches.services.pools import device_create, device_revoke, pool_choices, pool_save
 from apps.launches.wording_pools import why_pool
@@ -114,7 +113,6 @@ def _page(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
             {"it": one, "kind": STATES[WorkState(one.state)], "word": one.get_state_display()}
             for one in work_list(organisation)[:A_LIST]
         ],
-        "bursts": [burst_document(one) for one in burst_list(organisation)],
         "pool_form": PoolForm(),
         "device_form": DeviceForm(pools=device_pools),
         "has_device_pools": bool(device_pools),

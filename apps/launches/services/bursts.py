@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Sum
 from django.utils.translation import gettext as _
 
@@ -35,10 +35,11 @@ from apps.launches.models import (
     WorkState,
 )
 from apps.launches.services.approving import plan_cancel
+from apps.launches.services.burst_jobs import job_faults
 from apps.launches.services.outcomes import launch_over
 from apps.launches.services.planning import plan_make
 from apps.launches.services.wishes import wish_of
-from finops.engine.launches.burst import BurstRule, BurstStep, QueueSeen, step_burst
+from finops.engine.launches.burst import BurstRule, BurstStep, QueueSeen, backlog_hours, step_burst
 from finops.engine.workload import WorkloadError
 from finops.frames.launches import JOB
 
@@ -49,10 +50,8 @@ THERE = timedelta(minutes=3)
 # Work of which nobody said how long it is.
 UNTOLD_HOURS = 1.0
 MOST = 1000
-JOB_FIELDS = frozenset({
-    "types", "regions", "product", "min_vcpu", "min_memory_gib", "gpu", "gpus", "user_data", "command",
-    "image", "discount_pct",
-})  # fmt: skip
+INACTIVE = "inactive"
+MOST_HOURS = 10_000
 
 
 def burst_save(
@@ -67,23 +66,57 @@ def burst_save(
         "pool": pool, "target": target, "team": team, "start": start, "stop": stop, "most": most,
         "hours": hours, "job": dict(job), "active": active,
     }  # fmt: skip
-    with transaction.atomic():
-        row = (
-            LaunchBurst.objects.select_for_update(of=("self",))
-            .filter(organisation=organisation, name=words)
-            .first()
-        )
-        before = None if row is None else _facts(row)
-        row = row or LaunchBurst(organisation=organisation, name=words)
-        for field, value in values.items():
-            setattr(row, field, value)
-        row.save()
-        if before != _facts(row):
-            audit_record(
-                organisation=organisation, actor=actor, action="launch_burst.save", target=row,
-                before=before, after=_facts(row),
-            )  # fmt: skip
+    try:
+        with transaction.atomic():
+            return _write(organisation, actor, words, values)
+    except IntegrityError as error:
+        if "launch_burst_once" not in str(error):
+            raise
+        raise ValidationError({"name": _("This name is in use. Choose another.")}) from error
+
+
+def _write(organisation: Organisation, actor: Actor, name: str, values: Mapping[str, Any]) -> LaunchBurst:
+    row = (
+        LaunchBurst.objects.select_for_update(of=("self",))
+        .filter(organisation=organisation, name=name)
+        .first()
+    )
+    before = None if row is None else _facts(row)
+    row = row or LaunchBurst(organisation=organisation, name=name)
+    for field, value in values.items():
+        setattr(row, field, value)
+    _told(row)
+    row.save()
+    if before != _facts(row):
+        audit_record(
+            organisation=organisation, actor=actor, action="launch_burst.save", target=row,
+            before=before, after=_facts(row),
+        )  # fmt: skip
     return row
+
+
+def _told(row: LaunchBurst) -> None:
+    """What a rule says of itself until the next look: that it is off, or nothing yet."""
+    if not row.active:
+        row.message = INACTIVE
+    elif row.message == INACTIVE:
+        row.message = ""
+
+
+def burst_switch(*, burst: LaunchBurst, actor: Actor, active: bool) -> LaunchBurst:
+    """Switch a rule off or on. Off: the next look ends what help there is once it is idle, and buys none."""
+    with transaction.atomic():
+        row = LaunchBurst.objects.select_for_update(of=("self",)).select_related("pool", "target", "team")
+        found = row.get(pk=burst.pk)
+        if found.active != active:
+            found.active = active
+            _told(found)
+            found.save(update_fields=["active", "message"])
+            audit_record(
+                organisation=burst.organisation, actor=actor, action="launch_burst.switch", target=found,
+                before={"active": not active}, after={"active": active},
+            )  # fmt: skip
+    return found
 
 
 def bursts_tick(*, now: datetime) -> dict[str, int]:
@@ -110,12 +143,13 @@ def burst_step(*, burst_id: int, now: datetime) -> tuple[int, int]:
         )
         ended = _end_old(row, now)
         seen = queue_seen(row, now)
+        backlog = backlog_hours(seen.waiting, seen.own)
         if not row.active:
             seen = QueueSeen(0.0, seen.own, seen.bought, seen.idle, row.bursting, row.idle_since)
         step = step_burst(BurstRule(row.start, row.stop, row.most), seen, now=now)
         row.bursting, row.idle_since, row.judged_at = step.bursting, step.idle_since, now
-        row.backlog = step.backlog_hours if math.isfinite(step.backlog_hours) else None
-        row.message = str(step.why)
+        row.backlog = backlog if math.isfinite(backlog) else None
+        row.message = str(step.why) if row.active else INACTIVE
         asked = _buy(row, step, now) if step.start else 0
         row.save(update_fields=["bursting", "idle_since", "judged_at", "backlog", "message", "turn"])
         if not step.bursting:
@@ -242,14 +276,16 @@ def _check(
         faults["pool"] = _("A pool of own servers or idle devices.")
     if target.organisation_id != organisation.pk or target.executor not in {"aws", "simulated", "kubernetes"}:
         faults["target"] = _("A place that sells machines on demand.")
-    if not (math.isfinite(start) and 0 <= stop <= start <= 10_000):
+    if not (math.isfinite(stop) and 0 <= stop <= MOST_HOURS):
+        faults["stop"] = _("Hours of backlog, from 0 to 10000.")
+    elif not (math.isfinite(start) and stop <= start <= MOST_HOURS):
         faults["start"] = _("Hours of backlog, from where the help ends to 10000.")
     if not 1 <= most <= MOST:
         faults["most"] = _("Between 1 and %(most)d.") % {"most": MOST}
     if not (math.isfinite(hours) and 0 < hours <= 720):
         faults["hours"] = _("Hours, above 0 and at most 720.")
-    if unknown := sorted(set(job) - JOB_FIELDS):
-        faults["job"] = _("There is no field %(name)s.") % {"name": unknown[0]}
+    if not faults:
+        faults = job_faults(job, target=target, hours=hours)
     if faults:
         raise ValidationError(faults)
 

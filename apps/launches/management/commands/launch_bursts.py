@@ -45,7 +45,7 @@ class Command(LaunchVerb):
         """`{"bursts"}`."""
         if options["name"]:
             self._save(organisation, options)
-        return {"bursts": [burst_document(one) for one in burst_list(organisation)]}
+        return {"bursts": [burst_document(one, now) for one in burst_list(organisation)]}
 
     def _save(self, organisation: Organisation, options: dict[str, Any]) -> None:
         former = burst_list(organisation).filter(name=options["name"]).first()
