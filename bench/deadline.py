@@ -1,8 +1,10 @@
 """Deadline strategies on real traces of Spot availability, against the exact optimum.
 
 `OFFPEAK_BENCH_DATA=… python -m bench.deadline [--deadline 52,56,60,70] [--overhead 0.1,0.2] [--gang 1,4,16]
-[--zones | --no-zones] [--zero-is there|away] [--folder availability] [--starts 12] [--unseen]`; without
-options all of it (an hour of two cores).
+[--zones | --no-zones] [--zero-is there|away] [--folder availability] [--starts 12] [--unseen]`.
+Without options: traces and groups of zones, each with the overhead and the gangs varied one at a time, and
+the other reading of single traces (about half an hour of two cores). An option that is given is combined with
+all values of the others.
 48 h of work, on-demand 3.15x the Spot price. Every trace of one node long enough for the deadline; each
 counts the same. Deterministic. A gang is made from a single trace: its members see it ten minutes apart, and
 it is there where all of them are. Zones: traces of one machine type and time are zones to choose from.
@@ -36,6 +38,7 @@ class Setting:
     overhead: float
     gang: int
     zero_is_there: bool
+    zones: bool
     starts: int
     unseen: bool
 
@@ -71,18 +74,33 @@ def _one(paths: tuple[Path, ...], setting: Setting) -> dict[str, Share] | None:
     return compare_zones(seen, (1.0,) * len(seen), job, starts=setting.starts, unseen=setting.unseen)[0]
 
 
-def measure(
-    places: list[tuple[Path, ...]], setting: Setting, pool: ProcessPoolExecutor
-) -> tuple[dict[str, Share], int]:
-    """Mean share and all misses by strategy, over markets; and how many markets there were."""
-    found = [one for one in pool.map(_one, places, [setting] * len(places)) if one is not None]
+def mean_of(found: list[dict[str, Share]]) -> dict[str, Share]:
+    """Mean share and all misses by strategy, over markets."""
     names = found[0] if found else ()
     return {
         name: Share(
             float(np.mean([one[name].cost_share for one in found])), sum(one[name].missed for one in found)
         )
         for name in names
-    }, len(found)
+    }
+
+
+def settings(asked: argparse.Namespace) -> list[Setting]:
+    """Those asked for; without options one thing is varied at a time."""
+    whole = asked.overhead is asked.gang is asked.zones is asked.zero_is is None
+    overheads, gangs = asked.overhead or [0.1, 0.2], asked.gang or [1, 4, 16]
+    zeros = [False, True] if asked.zero_is is None else [asked.zero_is == "there"]
+    zones = [False, True] if asked.zones is None else [asked.zones]
+    found = [
+        Setting(deadline, overhead, gang, zero, zone, asked.starts, asked.unseen)
+        for zero, zone, gang, overhead, deadline in product(zeros, zones, gangs, overheads, asked.deadline)
+    ]
+
+    def varied(one: Setting) -> int:
+        zones_too = one.zero_is_there and one.zones
+        return one.zero_is_there + zones_too + (one.gang != gangs[0]) + (one.overhead != overheads[0])
+
+    return [one for one in found if varied(one) <= 1] if whole else found
 
 
 def _numbers(text: str) -> list[float]:
@@ -93,8 +111,8 @@ def main() -> None:
     """A line for each setting."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--deadline", default=[52.0, 56.0, 60.0, 70.0], type=_numbers)
-    parser.add_argument("--overhead", default=[0.1, 0.2], type=_numbers)
-    parser.add_argument("--gang", default=[1, 4, 16], type=lambda text: [int(one) for one in text.split(",")])
+    parser.add_argument("--overhead", default=None, type=_numbers)
+    parser.add_argument("--gang", default=None, type=lambda text: [int(one) for one in text.split(",")])
     parser.add_argument("--zones", action=argparse.BooleanOptionalAction, default=None)
     parser.add_argument("--zero-is", choices=["there", "away"], default=None)
     parser.add_argument("--folder", default="", help="availability or preemption; both without")
@@ -105,25 +123,32 @@ def main() -> None:
     if not root:
         print("deadline: not run: no data")
         return
-    choices = [False, True] if asked.zones is None else [asked.zones]
-    zeros = [False, True] if asked.zero_is is None else [asked.zero_is == "there"]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for zero, zones, gang, overhead, deadline in product(
-            zeros, choices, asked.gang, asked.overhead, asked.deadline
-        ):
-            setting = Setting(deadline, overhead, gang, zero, asked.starts, asked.unseen)
-            places = markets(Path(root), asked.folder, zones=zones)
-            table, count = measure(places, setting, pool)
-            if not count:
-                print(f"{setting.title}: no trace is long enough", flush=True)
-                continue
-            best = table["optimum"].cost_share
-            shown = ", ".join(
-                f"{name} {one.cost_share:.4f} ({one.cost_share / best:.4f}x, missed {one.missed})"
-                for name, one in table.items()
+        tasks = [
+            (
+                one,
+                [
+                    pool.submit(_one, place, one)
+                    for place in markets(Path(root), asked.folder, zones=one.zones)
+                ],
             )
-            what = "groups of zones" if zones else "traces"
-            print(f"{setting.title}, {count} {what} x {asked.starts} starts: {shown}", flush=True)
+            for one in settings(asked)
+        ]
+        for setting, waiting in tasks:
+            print(_line(setting, [share for task in waiting if (share := task.result())]), flush=True)
+
+
+def _line(setting: Setting, found: list[dict[str, Share]]) -> str:
+    if not found:
+        return f"{setting.title}: no trace is long enough"
+    table = mean_of(found)
+    best = table["optimum"].cost_share
+    shown = ", ".join(
+        f"{name} {one.cost_share:.4f} ({one.cost_share / best:.4f}x, missed {one.missed})"
+        for name, one in table.items()
+    )
+    what = "groups of zones" if setting.zones else "traces"
+    return f"{setting.title}, {len(found)} {what} x {setting.starts} starts: {shown}"
 
 
 if __name__ == "__main__":

@@ -70,7 +70,10 @@ class _Search:
                 np.minimum(none, self._start(place, left, ahead), out=none)
         found = [none]
         for place, length in enumerate(there, start=1):
-            found.append(np.minimum(none, self._go_on(place, left, ahead)) if length else none)
+            if length:
+                on = self._go_on(place, left, ahead)
+                np.minimum(none, on, out=on)
+            found.append(on if length else none)
         done = self._first_of(left, 0)
         for values in found:
             values[:done] = 0.0
@@ -80,26 +83,24 @@ class _Search:
         """Of how many slacks, the largest first, no more than `work` is left."""
         return min(self.slacks.size, max(0, (self.largest - left + work) // self.unit + 1))
 
-    def _later(self, ahead: list[Values], ticks: int, place: int, lost: int) -> Floats:
-        """Value `ticks` later with `lost` seconds of slack less; infinite where the deadline is past."""
+    def _later(self, ahead: list[Values], ticks: int, place: int, lost: int, paid: float = 0.0) -> Floats:
+        """Value `ticks` later with `lost` seconds of slack less, and `paid`; infinite past the deadline."""
         shift = lost // self.unit
         if len(ahead) < ticks or shift >= self.slacks.size:
             return np.full(self.slacks.size, np.inf)
         found = np.empty(self.slacks.size)
-        values = ahead[ticks - 1][place]
-        found[: values.size - shift] = values[shift:]
-        found[values.size - shift :] = np.inf
+        kept = self.slacks.size - shift
+        np.add(ahead[ticks - 1][place][shift:], paid, out=found[:kept])
+        found[kept:] = np.inf
         return found
 
     def _go_on(self, place: int, left: int, ahead: list[Values]) -> Floats:
-        later = self._later(ahead, 1, place, 0)
-        later += self.gap * self.prices[place - 1]
+        later = self._later(ahead, 1, place, 0, self.gap * self.prices[place - 1])
         return self._done_within(later, place, left, min(self.gap, left), 0)
 
     def _start(self, place: int, left: int, ahead: list[Values]) -> Floats:
         span, overhead = self.start_ticks * self.gap, self.job.overhead
-        later = self._later(ahead, self.start_ticks, place, overhead)
-        later += span * self.prices[place - 1]
+        later = self._later(ahead, self.start_ticks, place, overhead, span * self.prices[place - 1])
         return self._done_within(later, place, left, min(span, left), overhead)
 
     def _done_within(self, values: Floats, place: int, left: int, span: int, overhead: int) -> Floats:

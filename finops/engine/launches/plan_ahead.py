@@ -16,6 +16,7 @@ The plan is made anew every `REPLAN_SECONDS` with what was seen meanwhile. Nothi
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,9 @@ PRIOR_SECONDS = 21600.0
 # What was seen this long ago counts half: markets change their manners within days.
 HALF_LIFE_SECONDS = 72 * 3600
 STEP_SECONDS = 600
+# With little slack a plan takes shorter steps: what does not fit into a step is slack that it does not see.
+SHORT_STEP_SECONDS = 300
+LITTLE_SLACK_SECONDS = 5 * 3600
 UNITS_PER_STEP = 5
 REPLAN_SECONDS = 2 * 3600
 _NEVER = 1e15
@@ -138,17 +142,23 @@ class PlanAhead:
     """One run's policy; `plans[r]` are expected values with r steps left: (band, market, slack in units).
 
     `past`: what was seen before the start; `choose` adds each tick to it. `unsaved`: seconds of work that are
-    lost with a Spot instance, on average; the game of `deadline` keeps all of it.
+    lost with a Spot instance, on average; the game of `deadline` keeps all of it. `moves`: asked at each plan
+    for the chance that a Spot instance is lost from a tick to the next while Spot stays there elsewhere.
     """
 
-    def __init__(self, job: Job, gap: int, past: Past, *, unsaved: float = 0.0) -> None:
+    def __init__(
+        self,
+        job: Job,
+        gap: int,
+        past: Past,
+        *,
+        unsaved: float = 0.0,
+        moves: Callable[[], float] | None = None,
+    ) -> None:
         self.job, self.gap = job, gap
         self.safe = Safety(job, gap)
-        self.step = gap * max(1, round(STEP_SECONDS / gap))
-        self.unit = self.step / UNITS_PER_STEP
-        self.lost = int(np.ceil(job.overhead / self.unit))
-        self.unsaved = round(unsaved / self.unit)
-        self.past = past
+        self.past, self.unsaved_seconds, self.moves = past, unsaved, moves
+        self._steps_of(job.deadline - job.work)
         self.replan_below: int | None = None
         self.plans: dict[int, Floats] = {}
         self.turn: Floats = np.zeros((0, 0))
@@ -166,9 +176,19 @@ class PlanAhead:
         costs = self.costs(at)
         return min(allowed, key=lambda market: (costs[market], market is not at.market))
 
+    def _steps_of(self, slack: int) -> None:
+        """Lengths of the plan's steps and units of slack, seconds; starts and losses in units."""
+        about = SHORT_STEP_SECONDS if slack <= LITTLE_SLACK_SECONDS else STEP_SECONDS
+        self.step = self.gap * max(1, round(about / self.gap))
+        self.unit = self.step / UNITS_PER_STEP
+        self.lost, self.lost_part = divmod(self.job.overhead / self.unit, 1)
+        self.unsaved = round(self.unsaved_seconds / self.unit)
+
     def _plan(self, at: Standing) -> None:
         """Values for all steps to the deadline; those of the time until the next plan are kept."""
+        self._steps_of(at.slack)
         self.turn = self.past.transitions(self.step)
+        self.moved = 1 - (1 - self.moves()) ** (self.step / self.gap) if self.moves else 0.0
         steps = -(-at.left // self.step)
         keep_from = steps - REPLAN_SECONDS // self.step - 3
         width = int(at.slack // self.unit) + 1
@@ -191,11 +211,19 @@ class PlanAhead:
         np.minimum(none, on_start, out=none)
         go_on, start = self._run(later[half:, Market.SPOT], Market.SPOT, work)
         np.minimum(none[half:], start, out=none[half:])
+        # Lost in the tick before: surely where there is none now, else where only its own zone was lost.
         self._less_slack(none[:half], self.unsaved, spot[:half])
         np.minimum(none[half:], go_on, out=spot[half:])
+        if self.moved:
+            self._less_slack(none[half:], self.unsaved, go_on)
+            spot[half:] += self.moved * (go_on - spot[half:])
         np.minimum(none, on, out=demand)
-        found[:, :, work <= 0] = 0.0
-        return np.minimum(found, _NEVER, out=found)
+        if work[-1] <= 0:
+            found[:, :, work <= 0] = 0.0
+        # From here on on-demand is in time, whatever ran before.
+        short = found[:, :, : int(self.lost) + 1 + self.unsaved]
+        np.minimum(short, _NEVER, out=short)
+        return found
 
     def _run(self, later: Floats, market: Market, work: Floats) -> tuple[Floats, Floats]:
         """A step on a market, running before and started now: to the end of the work where it fits, else on
@@ -204,12 +232,16 @@ class PlanAhead:
         price = self.job.price(market)
         on = later + self.step * price
         start = np.empty_like(on)
-        self._less_slack(on, self.lost, start)
+        self._less_slack(on, int(self.lost), start)
+        if self.lost_part:
+            more = np.empty_like(on)
+            self._less_slack(on, int(self.lost) + 1, more)
+            start += self.lost_part * (more - start)
         # The work is least, and done within the step, where slack is most.
-        needed = work + self.lost * self.unit
+        needed = work + self.job.overhead
         for values, left in ((on, work), (start, needed)):
-            done = int(np.count_nonzero(left <= self.step))
-            if done:
+            if left[-1] <= self.step:
+                done = int(np.count_nonzero(left <= self.step))
                 values[:, -done:] = left[-done:] * price
         return on, start
 
@@ -226,18 +258,20 @@ class PlanAhead:
             self._plan(at)
             self.replan_below = at.left - REPLAN_SECONDS
         steps = max(1, -(-at.left // self.step))
-        ahead = self.plans[steps - 1]
-        band = self.turn[self.past.phase()]
-        slack = int(at.slack // self.unit)
+        ahead, band = self.plans[steps - 1], self.turn[self.past.phase()]
 
-        def later(market: Market, lost: int) -> float:
-            place = slack - lost
-            return _NEVER if place < 0 else float(band @ ahead[:, market, min(place, ahead.shape[-1] - 1)])
+        def later(market: Market, lost: float) -> float:
+            place = min((at.slack - lost) / self.unit, ahead.shape[-1] - 1)
+            if place < 0:
+                return _NEVER
+            part = place % 1
+            less, more = (band @ ahead[:, market, int(place) : int(place) + 2])[[0, -1]].tolist()
+            return float(less + part * (more - less))
 
-        costs = {Market.NONE: later(Market.NONE, UNITS_PER_STEP)}
+        costs = {Market.NONE: later(Market.NONE, self.step)}
         for market in (Market.SPOT, Market.ON_DEMAND):
             starting = at.starting if at.market is market else self.job.overhead
             needed, price = at.work + starting, self.job.price(market)
-            lost = int(np.ceil(starting / self.unit))
-            costs[market] = needed * price if needed <= self.step else self.step * price + later(market, lost)
+            on = self.step * price + later(market, starting)
+            costs[market] = needed * price if needed <= self.step else on
         return costs

@@ -14,7 +14,7 @@ from finops.engine.launches.compare import UNSEEN, compare, compare_zones
 from finops.engine.launches.deadline import Job, Market, Standing, greedy, play, run, uniform_progress
 from finops.engine.launches.optimum import optimum
 from finops.engine.launches.plan_ahead import advice
-from finops.engine.launches.zones import cheapest, over_zones, zones_advice
+from finops.engine.launches.zones import SteadyZone, cheapest, over_zones, zones_advice
 from finops.frames.availability import AvailabilityTrace, gang_of
 
 HOUR = 3600
@@ -144,6 +144,33 @@ def test_nobody_moves_for_fear_of_a_loss() -> None:
     policy = zones_advice(job, 600, history, (1.0, 1.0))
     at = Standing(0, job.deadline, job.work, Market.SPOT, 0, 0)
     assert policy(at, [True, True]) == (Market.SPOT, 0)
+
+
+def test_it_learns_how_often_a_machine_has_to_move() -> None:
+    """The zones are there in turns: after the first tick each one is a loss with the other there."""
+    zones = SteadyZone(Job(10 * HOUR, 14 * HOUR, 360, 3.15), 600, (1.0, 1.0))
+    assert zones.moves() == 1 / 36  # nothing seen: the prior, a loss in six hours
+    for there in ([True, False], [False, True], [True, False], [False, False]):
+        zones.see(there)
+    kept = 0.5 ** (600 / (72 * HOUR))
+    # Two moves, three ticks of Spot; the last loss was no move, as no zone was there.
+    moved, ridden = kept + kept**2, kept + kept**2 + kept**3
+    assert zones.moves() == pytest.approx((moved + 1) / (ridden + 36))
+
+
+def test_zones_that_are_there_in_turns_are_left_for_on_demand() -> None:
+    """A start takes 500 s of each tick of 600: 100 s of work for 600 of Spot price, 315 on demand. To one who
+    sees only that Spot is always there it looks cheaper than on-demand in every tick.
+    """
+    job = Job(10 * HOUR, 14 * HOUR, 500, 3.15)
+    turns = np.array([[tick % 2 == 0, tick % 2 == 1] for tick in range(500)])
+    prices = (1.0, 1.0)
+    always = advice(job, 600, np.ones(400, dtype=bool))
+    knows = play(job, 600, turns[400:], prices, zones_advice(job, 600, turns[:400], prices))
+    blind = play(job, 600, turns[400:], prices, over_zones(always, cheapest(prices)))
+    assert knows.cost == pytest.approx((10 * HOUR + 500) * 3.15)
+    # 27 ticks of Spot, 285 dearer each, until no slack is left.
+    assert blind.cost == pytest.approx(knows.cost + 27 * 285)
 
 
 def test_the_table_of_zones_and_of_a_gang() -> None:
