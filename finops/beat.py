@@ -16,6 +16,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 30.0,
         "options": {"expires": 29},
     },
+    "every-minute-take-work-back-to-spot": {
+        "task": "launches.moves",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
     "every-minute-help-long-queues": {
         "task": "launches.bursts",
         "schedule": 60.0,

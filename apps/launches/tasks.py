@@ -10,6 +10,7 @@ from apps.launches.services.bursts import bursts_tick
 from apps.launches.services.clock import database_now, due_launches, launches_tick
 from apps.launches.services.costs import costs_fill
 from apps.launches.services.interruptions import notices_take
+from apps.launches.services.moving import moves_run
 from apps.launches.services.reconciling import reconcile_all
 from apps.launches.services.running import launch_run
 
@@ -55,6 +56,14 @@ def launches_reconcile() -> None:
     launches_hand_out(*due_launches())
     if notices or +done:
         log.info("launches_reconciled", notices=notices, **dict(done))
+
+
+@shared_task(name="launches.moves")
+def launches_moves() -> None:
+    """Machines on demand whose work goes back to Spot."""
+    moved = moves_run(now=database_now())
+    if moved:
+        log.info("launches_moved", moved=moved)
 
 
 @shared_task(name="launches.costs")

@@ -148,7 +148,8 @@ class Attempt(models.Model):
 
     `price` is a machine's an hour as planned; `paid` what its hours cost by the prices of the lake, null
     while they are not known. A gang's attempt has `count` machines, all of them in `members`, `machine` the
-    first. `looks`: how often a call without an answer was looked up and nothing found.
+    first. `looks`: how often a call without an answer was looked up and nothing found. `beside`: made while
+    another machine of the launch runs, whose place it takes once it has one itself.
     """
 
     launch = models.ForeignKey(Launch, on_delete=models.PROTECT, related_name="attempts")
@@ -169,6 +170,7 @@ class Attempt(models.Model):
     looked_at = models.DateTimeField(null=True, blank=True)
     machine = models.CharField(max_length=100, blank=True)
     count = models.PositiveIntegerField(default=1)
+    beside = models.BooleanField(default=False)
     members = ArrayField(models.CharField(max_length=100), default=list, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     noticed_at = models.DateTimeField(_("interruption notice"), null=True, blank=True)
@@ -185,9 +187,9 @@ class Attempt(models.Model):
         ordering = ["launch", "number"]
         constraints = [
             models.UniqueConstraint(fields=["launch", "number"], name="launch_attempt_number_once"),
-            # No second machine while one may be there.
+            # No second machine while one may be there, but one that takes the first one's place.
             models.UniqueConstraint(
-                fields=["launch"],
+                fields=["launch", "beside"],
                 condition=Q(state__in=["prepared", "called", "unknown", "running"]),
                 name="launch_one_open_attempt",
             ),

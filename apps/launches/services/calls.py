@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from apps.launches.models import Attempt, AttemptState, Launch, LaunchPlan, LaunchState
+from apps.launches.models import OPEN, Attempt, AttemptState, Launch, LaunchPlan, LaunchState
 from apps.launches.selectors.values import decimal_text, iso
 from apps.launches.services.claims import LostClaimError
 from apps.launches.services.executors import Offer, place_of
@@ -38,10 +38,11 @@ def machine_token(launch: Launch) -> str:
     return f"{PREFIX}_{launch.pk}_{mac}"
 
 
-def attempt_prepare(row: Launch, offer: Offer, now: datetime) -> Attempt:
+def attempt_prepare(row: Launch, offer: Offer, now: datetime, *, beside: bool = False) -> Attempt:
     """Store the next attempt with parameters, token and tags.
 
-    Raises LostClaimError, StoppedError where a guard forbids it, PermanentError.
+    `beside`: to take the place of the machine that runs; else the launch is ours by its claim. Raises
+    LostClaimError, StoppedError where a guard forbids it, PermanentError.
     """
     plan = row.plan
     with transaction.atomic():
@@ -49,12 +50,8 @@ def attempt_prepare(row: Launch, offer: Offer, now: datetime) -> Attempt:
         stop = stop_of(row, now=now)
         if stop is not None:
             raise StoppedError(stop)
-        ours = (
-            Launch.objects.select_for_update()
-            .filter(pk=row.pk, state=LaunchState.CLAIMED, claims=row.claims)
-            .first()
-        )
-        if ours is None:
+        _hold(row, beside=beside)
+        if beside and row.attempts.filter(state__in=OPEN, beside=True).exists():
             raise LostClaimError(f"launch {row.pk}")
         number = row.attempts.count() + 1
         tags = _tags(row, number, now)
@@ -84,6 +81,7 @@ def attempt_prepare(row: Launch, offer: Offer, now: datetime) -> Attempt:
             prepared_at=now,
             from_hours=row.done_hours,
             count=plan.count // plan.parts,
+            beside=beside,
         )
         launch_event(
             row, "called", attempt=number, type=attempt.instance_type, market=attempt.market,
@@ -100,14 +98,19 @@ def attempt_call(row: Launch, attempt: Attempt, now: datetime) -> LaunchCall:
         stop = stop_of(row, now=now, sent=True)
         if stop is not None:
             raise StoppedError(stop)
-        ours = Launch.objects.select_for_update().filter(
-            pk=row.pk, state=LaunchState.CLAIMED, claims=row.claims
-        )
-        if not ours.exists():
+        _hold(row, beside=attempt.beside)
+        sent = row.attempts.filter(pk=attempt.pk, state=AttemptState.PREPARED)
+        if not sent.update(state=AttemptState.CALLED, called_at=now):
             raise LostClaimError(f"launch {row.pk}")
         attempt.state, attempt.called_at = AttemptState.CALLED, now
-        attempt.save(update_fields=["state", "called_at"])
     return call_of(attempt)
+
+
+def _hold(row: Launch, *, beside: bool) -> None:
+    """The launch is still ours, or still runs; locked until the transaction ends. Raises LostClaimError."""
+    mine = {"state": LaunchState.RUNNING} if beside else {"state": LaunchState.CLAIMED, "claims": row.claims}
+    if Launch.objects.select_for_update().filter(pk=row.pk, **mine).first() is None:
+        raise LostClaimError(f"launch {row.pk}")
 
 
 def call_of(attempt: Attempt) -> LaunchCall:

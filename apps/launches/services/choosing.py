@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from apps.launches.models import Attempt, AttemptState, Launch, Market
 from apps.launches.services.executors import Offer, place_of
+from apps.launches.services.outcomes import NOT_REACHED, NOT_SENT
 from finops.engine.launches.last_moment import Pace, may_start_spot
 from finops.engine.launches.live import LOOK
 from finops.frames.launch_errors import LaunchError, Meaning, launch_error
@@ -15,8 +16,6 @@ from finops.frames.launch_errors import LaunchError, Meaning, launch_error
 FORGET = timedelta(seconds=LOOK)
 # (market, region, zone, instance type)
 Key = tuple[str, str, str, str]
-# Of attempts that no provider ever saw: they are not counted as tries.
-NOT_REACHED, NOT_SENT = "NotReached", "NotSent"
 
 
 def pace_of(launch: Launch, now: datetime) -> Pace:

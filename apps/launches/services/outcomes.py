@@ -14,6 +14,8 @@ from apps.launches.services.timeline import launch_event
 from finops.frames.launches import Ending, Machine
 
 PREEMPTED, CANCELLED, MOVED, INCOMPLETE = "preempted", "cancelled", "moved", "incomplete"
+# Of attempts that no provider ever saw: they are not counted as tries.
+NOT_REACHED, NOT_SENT = "NotReached", "NotSent"
 # Who gave its place up does not take it back before the other one has it.
 YIELDS = timedelta(minutes=1)
 # A place that had too few machines for a gang is asked again after so long.
@@ -35,6 +37,8 @@ def attempt_running(attempt: Attempt, machine: Machine, now: datetime, *, adopte
         mine.save(update_fields=["state", "machine", "started_at", "members"])
         if launch.state in OVER:
             return False
+        if mine.beside:
+            return True
         launch.state, launch.stated_at, launch.lease_until = LaunchState.RUNNING, now, None
         launch.first_started_at = launch.first_started_at or machine.launched_at
         launch.why, launch.why_values, launch.asked_high = "", {}, None
@@ -64,7 +68,7 @@ def attempt_unknown(attempt: Attempt, message: str, now: datetime) -> None:
         mine.called_at = mine.called_at or now
         mine.save(update_fields=["state", "message", "called_at"])
         launch_event(launch, "no_answer", attempt=mine.number)
-        if launch.state not in OVER:
+        if launch.state not in OVER and not mine.beside:
             launch.state, launch.stated_at, launch.lease_until = LaunchState.UNKNOWN, now, None
             launch.why, launch.why_values = "no_answer", {}
             launch.save(update_fields=["state", "stated_at", "lease_until", "why", "why_values"])
@@ -97,8 +101,10 @@ def attempt_ended(
             launch.lost_cost = (launch.lost_cost or Decimal(0)) + cost
             launch.currency = launch.currency or mine.currency
         launch_event(launch, "ended", machine=mine.machine, ending=ending, lost=mine.lost_hours)
-        if launch.state not in OVER:
+        if launch.state not in OVER and not mine.beside:
             _after_end(launch, ending, message, now, values or {})
+            if launch.state == LaunchState.INTERRUPTED:
+                _beside_takes_over(launch, mine, now)
         launch.save()
     attempt.refresh_from_db()
     return str(launch.state)
@@ -132,6 +138,23 @@ def _after_end(launch: Launch, ending: str, message: str, now: datetime, values:
         launch_over(launch, LaunchState.FAILED, now, "job_failed", {"message": message})
     else:
         launch_over(launch, LaunchState.FAILED, now, "stopped_outside", {"message": message})
+
+
+def _beside_takes_over(launch: Launch, former: Attempt, now: datetime) -> None:
+    """An attempt beside the machine that ended goes on as the launch's own; one that was never sent ends."""
+    other = launch.attempts.filter(beside=True, state__in=OPEN).first()
+    if other is None:
+        return
+    if other.state == AttemptState.PREPARED:
+        launch.attempts.filter(pk=other.pk).update(state=AttemptState.REFUSED, code=NOT_SENT)
+        return
+    launch.attempts.filter(pk=other.pk).update(beside=False)
+    launch.stated_at = now
+    if other.state == AttemptState.RUNNING:
+        launch.state, launch.why, launch.why_values = LaunchState.RUNNING, "", {}
+        launch_event(launch, "moving", machine=other.machine, former=former.machine)
+    else:
+        launch.state, launch.why, launch.why_values = LaunchState.UNKNOWN, "no_answer", {}
 
 
 def _worked_hours(launch: Launch, attempt: Attempt, at: datetime) -> float:

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from apps.launches.models import OPEN, OVER, Attempt, AttemptState, Launch, LaunchState, LaunchTarget
 from apps.launches.services.calls import call_of
-from apps.launches.services.choosing import NOT_SENT, meaning_of_code
+from apps.launches.services.choosing import meaning_of_code
 from apps.launches.services.executors import executor_of
 from apps.launches.services.gangs import (
     called_gang,
@@ -30,9 +30,11 @@ from apps.launches.services.gangs import (
 from apps.launches.services.guards import stop_of
 from apps.launches.services.interruptions import interrupted_in_time
 from apps.launches.services.markers import markers_look
+from apps.launches.services.moving import take_over
 from apps.launches.services.outcomes import (
     CANCELLED,
     INCOMPLETE,
+    NOT_SENT,
     attempt_ended,
     attempt_refused,
     attempt_running,
@@ -111,9 +113,10 @@ def _lease_end(launch_id: int) -> int:
 
 
 def _left_open(now: datetime) -> int:
-    """Attempts of launches that ended while a worker had them, and whose worker is gone."""
+    """Attempts whose worker is gone: of launches that ended meanwhile, and those beside a machine."""
     late = now - timedelta(seconds=settings.LAUNCH_LEASE_SECONDS)
-    left = Attempt.objects.filter(launch__state__in=OVER, prepared_at__lt=late)
+    gone = Q(launch__state__in=[*OVER, LaunchState.UNKNOWN]) | Q(beside=True)
+    left = Attempt.objects.filter(gone, prepared_at__lt=late)
     sent = left.filter(state=AttemptState.CALLED).update(state=AttemptState.UNKNOWN)
     return sent + left.filter(state=AttemptState.PREPARED).update(state=AttemptState.REFUSED, code=NOT_SENT)
 
@@ -260,6 +263,9 @@ def _watch(attempt: Attempt, machine: Machine | None, executor: Executor, now: d
         end_all(executor, attempt, now)
         attempt_ended(attempt, CANCELLED if launch.state == LaunchState.CANCELLED else Ending.DONE, now)
         return "stopped"
+    if attempt.beside:
+        take_over(attempt, now)
+        return "took_over"
     return interrupted_in_time(attempt, executor, now)
 
 
@@ -293,7 +299,9 @@ def _strangers(
     for machine in machines:
         if machine.state is not MachineState.RUNNING:
             stray_gone(target, machine, now)
-        elif (job := machine.tags.get(JOB, "")) in known and _is_surplus(machine, kept.get(job)):
+        elif (job := machine.tags.get(JOB, "")) in known and _is_surplus(
+            machine, kept.get((job, machine.tags.get(ATTEMPT, "")))
+        ):
             executor.end(machine.id, now=now)
             if job in live:
                 launch_event(known[job], "extra_ended", machine=machine.id)
@@ -306,17 +314,15 @@ def _strangers(
     return done
 
 
-def _kept(known: Mapping[str, Launch]) -> dict[str, Attempt]:
-    """The open attempt of each launch."""
+def _kept(known: Mapping[str, Launch]) -> dict[tuple[str, str], Attempt]:
+    """The open attempts of launches by launch and number."""
     rows = Attempt.objects.filter(launch__in=list(known.values()), state__in=OPEN)
-    return {str(one.launch_id): one for one in rows}
+    return {(str(one.launch_id), str(one.number)): one for one in rows}
 
 
 def _is_surplus(machine: Machine, attempt: Attempt | None) -> bool:
-    """Whether a launch of ours has no use for this machine: not its open attempt's, or a second one of it."""
+    """Whether a launch of ours has no use for this machine: of no open attempt, or a second one of one."""
     if attempt is None:
-        return True
-    if machine.tags.get(ATTEMPT) != str(attempt.number):
         return True
     return attempt.state == AttemptState.RUNNING and machine.id not in machines_of_attempt(attempt)
 
