@@ -155,7 +155,7 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "cause": ("What an alert is about.", "budget"),
     "classes": ("Offering classes, in commas.", "standard,convertible"),
     "clock": ("Which clock counts.", "UTC"),
-    "currency": ("Three letters.", "USD"),
+    "currency": ("A code of ISO 4217.", "USD"),
     "data_region": ("Where the data are.", "us-east-1"),
     "days": ("Days of the week.", "mon-fri"),
     "due_from": ("Only what is due from then on.", "2026-11-30T00:00:00Z"),

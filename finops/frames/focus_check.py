@@ -23,8 +23,8 @@ from finops.frames.focus_rules import (
     columns,
     columns_of,
     cross_rules,
-    currencies,
 )
+from finops.frames.money import currencies
 
 _PRODUCT_SLACK = 1e-4
 _PRODUCT_LEAST = 1e-9

@@ -109,12 +109,6 @@ def allowed_values() -> dict[str, dict[str, str]]:
     return found
 
 
-@cache
-def currencies() -> frozenset[str]:
-    """National currencies of ISO 4217 in 2026, and those that ended since 2023; no funds, metals or tests."""
-    return frozenset((_DATA / "currencies.txt").read_text(encoding="ascii").split())
-
-
 def _term(text: str) -> Term:
     found = _TERM.fullmatch(text)
     if found is None:

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
+from finops.frames.money import currencies
+
 PRICE_DIGITS = 18
 PRICE_DECIMALS = 10
 SHARED = "shared"
@@ -43,6 +45,8 @@ def check(row: ListPrice) -> str:
     for name in ("provider", "region", "instance_type", "operating_system", "licence", "tenancy", "currency"):
         if not getattr(key, name):
             return f"{name} is empty"
+    if key.currency not in currencies():
+        return f"currency is none of ISO 4217: {key.currency[:60]!r}"
     if key.effective_from.tzinfo is not UTC:
         return "effective_from is not in UTC"
     return price_problem(row.price)

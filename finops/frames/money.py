@@ -1,35 +1,45 @@
 """An amount of money: an exact decimal and its currency. There is no default currency.
 
+Money that is billed, priced or budgeted is in a national currency, by its code of ISO 4217
+(`data/currencies.txt`): FOCUS 1.2 wants BillingCurrency so. Its virtual currencies (credits, tokens) are
+words of PricingCurrency, which stay as delivered and are never summed.
+
 Adding, subtracting or comparing two currencies is a `CurrencyError` (a TypeError): a sum over currencies
 means nothing until somebody names a rate. Nothing is rounded here; rounding happens once, for display.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from functools import cache
+from pathlib import Path
 
 # Digits kept by sums and products: bills hold DECIMAL(38, 18), and sums of them must stay exact.
 EXACT = Context(prec=60)
-# ISO 4217 has three letters; credits and tokens of FOCUS may have other words, never blanks or digits first.
-CURRENCY = re.compile(r"[A-Z][A-Z0-9]{2,9}")
+_DATA = Path(__file__).parent / "data"
 
 
 class CurrencyError(TypeError):
     """Two currencies met in one sum, or a text is no currency."""
 
 
+@cache
+def currencies() -> frozenset[str]:
+    """National currencies of ISO 4217 in 2026, and those that ended since 2023; no funds, metals or tests."""
+    return frozenset((_DATA / "currencies.txt").read_text(encoding="ascii").split())
+
+
 def currency_code(text: str) -> str:
-    """The code in capital letters. Raises CurrencyError for what is none: a blank is not a dollar.
+    """The code of ISO 4217 in capital letters. Raises CurrencyError for what is none: a blank is no dollar.
 
     >>> currency_code(" usd ")
     'USD'
     """
     code = text.strip().upper()
-    if not CURRENCY.fullmatch(code):
-        raise CurrencyError(f"not a currency: {text!r}")
+    if code not in currencies():
+        raise CurrencyError(f"not a currency of ISO 4217: {text[:60]!r}")
     return code
 
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cache
 
 from finops.frames.limits import beyond
+from finops.frames.money import currencies
 from finops.frames.products import product, products
 
 HOURS_PER_DAY = 24
@@ -83,8 +84,12 @@ def check(offer: Offer) -> str:
     for name in ("provider", "region", "platform", "tenancy", "instance_type"):
         if not getattr(key, name):
             return f"{name} is empty"
-    if not offer.currency:
-        return "currency is empty"
+    if offer.currency not in currencies():
+        return (
+            f"currency is none of ISO 4217: {offer.currency[:60]!r}"
+            if offer.currency
+            else "currency is empty"
+        )
     for name in ("fixed", "hourly"):
         value: Decimal = getattr(offer, name)
         if not value.is_finite() or value < 0:

@@ -14,6 +14,7 @@ from decimal import Decimal
 
 from finops.frames.commitments import CommitmentKind, PlanKind, Reserved, SavingsPlan
 from finops.frames.limits import beyond
+from finops.frames.money import currencies
 from finops.frames.offers import OfferingClass, OfferKey
 
 # The words of the EC2 and savings plans interfaces, in this project's writing.
@@ -78,6 +79,8 @@ def check(owned: Owned) -> tuple[str, str] | None:
         return "state", f"not known: {owned.state!r}"
     if not owned.currency:
         return "currency", "empty"
+    if owned.currency not in currencies():
+        return "currency", f"none of ISO 4217: {owned.currency[:60]!r}"
     for name in ("commitment_per_hour", "fixed", "hourly"):
         value: Decimal | None = getattr(owned, name)
         if value is not None and (not value.is_finite() or value < 0):

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from finops.frames.money import currencies
+
 EXAMPLE = Path(__file__).parent / "data" / "pools_example.csv"
 COLUMNS = (
     "name", "kind", "provider", "region", "units", "largest", "machine", "hourly", "currency", "speed",
@@ -71,8 +73,8 @@ class PoolOffer:
             raise ValueError("a window needs its time zone, a time zone its window")
         if self.window.count("-") > 1 or (self.window and "-" not in self.window):
             raise ValueError(f"a window is written like 20:00-08:00, not {self.window!r}")
-        if not self.name.strip() or len(self.currency) != 3:
-            raise ValueError("a pool has a name and a currency of three letters")
+        if not self.name.strip() or self.currency not in currencies():
+            raise ValueError("a pool has a name and a currency of ISO 4217")
 
     def machines(self, units: int) -> int:
         """Machines that a job of so many units takes."""

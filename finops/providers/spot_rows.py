@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from finops.frames.money import currencies
 from finops.frames.spot import (
     INSTANT,
     PRICE_DECIMALS,
@@ -45,7 +46,6 @@ _PLAIN = re.compile(rf"(\d{{1,{PRICE_DIGITS - PRICE_DECIMALS}}})\.(\d{{1,{PRICE_
 _INSTANT = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,12}))?\s?(Z|z|UTC|[+-]\d\d(?::?\d\d)?)?", re.ASCII
 )
-_CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 # A region becomes a folder of the lake, and places are choices on pages and in addresses.
 _PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,79}", re.ASCII)
 _HOURLY = frozenset({"", "hrs", "hr", "h", "hour", "hours", "1 hour", "instance-hour", "per hour"})
@@ -223,8 +223,8 @@ def _resolve(context: SpotContext, raw: dict[str, str]) -> tuple[str, ...]:
     currency = raw["currency"].upper() or context.currency or facts.currency(region)
     if not currency:
         raise Reject("currency", "missing currency")
-    if _CURRENCY.fullmatch(currency) is None:
-        raise Reject("currency", f"not a currency: {currency[:60]!r}")
+    if currency not in currencies():
+        raise Reject("currency", f"not a currency of ISO 4217: {currency[:60]!r}")
     account = raw["account"] or context.account
     return region, account, zone, zone_key, kind, product, currency
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from finops.engine.spend import Window
 from finops.frames.focus import BASES
+from finops.frames.money import currencies
 
 # What may be asked for by name, and the column that holds it. Nothing else ever reaches SQL as a name.
 COLUMNS: dict[str, str] = {
@@ -91,7 +92,7 @@ class SpendQuestion:
             raise SpendError("granularity", _one_of(self.granularity, GRANULARITIES[1:]))
         if self.basis not in BASES:
             raise SpendError("basis", _one_of(self.basis, BASES))
-        if self.currency is not None and not (self.currency.isalnum() and len(self.currency) <= 10):
+        if self.currency is not None and self.currency not in currencies():
             raise SpendError("currency", _("Write a currency as USD or CNY."))
         if not 0 <= self.limit <= MAX_LIMIT:
             raise SpendError("limit", _("Write a number from 0 to %(n)d.") % {"n": MAX_LIMIT})

@@ -23,6 +23,7 @@ from apps.catalog.models import Device, Pool, PoolUse
 from apps.launches.services.work import work_take_back
 from finops.engine.calendar import ClockWindow
 from finops.engine.launches.pool import PoolChoice, PoolWork, choose_pool
+from finops.frames.money import CurrencyError, currency_code
 from finops.frames.pools import PoolKind, PoolOffer
 
 TOKEN = re.compile(r"opd_([a-z2-7]{10})_([0-9a-f]{64})")
@@ -82,9 +83,12 @@ def _check(row: Pool) -> None:
             if not value.is_finite() or abs(value) >= 10**9 or value != (short := value.quantize(_MONEY)):
                 raise ValidationError({field: _("At most 6 decimals.")})
             setattr(row, field, short)
-    row.currency = row.currency.strip().upper()
-    if not re.fullmatch(r"[A-Z]{3}", row.currency):
-        raise ValidationError({"currency": _("Three letters, such as USD.")})
+    try:
+        row.currency = currency_code(row.currency)
+    except CurrencyError:
+        raise ValidationError(
+            {"currency": _("Not a currency: write three letters, for example USD.")}
+        ) from None
     if row.kind in (PoolUse.SPOT, PoolUse.ON_DEMAND) and row.price is None:
         raise ValidationError({"price": _("What a unit costs an hour.")})
     if row.kind == PoolUse.OWN and (row.power is None or row.wear is None):

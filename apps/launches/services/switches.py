@@ -24,7 +24,7 @@ from apps.launches.services.executors import place_of
 from apps.launches.services.grants import grant_stands
 from apps.recommendations.services.stated import reason_of
 from apps.workloads.models import Workload
-from finops.frames.money import CurrencyError, currency_code
+from finops.frames.money import CurrencyError, currencies, currency_code
 from finops.providers.base import PermanentError
 from finops.providers.kubernetes.jobs import NAMESPACE_NAME
 
@@ -259,8 +259,8 @@ def _price_faults(given: Mapping[str, Any]) -> dict[str, str]:
         if fault:
             faults[name] = fault
     priced = any(given.get(name) is not None for name in ("price", "spot_price"))
-    if priced and not re.fullmatch(r"[A-Z]{3}", str(given.get("currency") or "")):
-        faults["currency"] = _("Three letters, such as USD.")
+    if priced and str(given.get("currency") or "") not in currencies():
+        faults["currency"] = _("Not a currency: write three letters, for example USD.")
     return faults
 
 

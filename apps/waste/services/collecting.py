@@ -26,6 +26,7 @@ from apps.recommendations.services.document import Document, iso
 from apps.waste.models import ClusterUse, ListedResource, MetricSummary
 from apps.waste.services.advice import billed_resources
 from apps.waste.services.loading import Loaded, cloudwatch_collect, prometheus_cluster, prometheus_nodes
+from finops.frames.money import currencies
 from finops.providers.aws.session import Access
 from finops.providers.base import ProviderError
 
@@ -35,7 +36,6 @@ MOST_DAYS, MOST_NAME = 30, 200
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
-_CURRENCY = re.compile(r"[A-Z]{3}")
 
 
 def prometheus_urls() -> list[str]:
@@ -82,7 +82,7 @@ def _prometheus(found: dict[str, str]) -> dict[str, str]:
         if text and not re.fullmatch(r"\d{1,9}(\.\d{1,12})?", text):
             errors[name] = _("A price from 0 on, for example 0.031.")
     found["currency"] = found.get("currency", "").upper()
-    if (priced or found["currency"]) and not _CURRENCY.fullmatch(found["currency"]):
+    if (priced or found["currency"]) and found["currency"] not in currencies():
         errors["currency"] = _("A price needs its currency.")
     return errors
 

@@ -36,7 +36,7 @@ from enum import StrEnum
 from typing import Any
 
 from finops.frames.focus import DECIMAL_PRECISION, DECIMAL_SCALE
-from finops.frames.money import CURRENCY
+from finops.frames.money import currencies
 from finops.providers.bills.maps import MAP, form_of, map_by_form, map_of
 from finops.text.sql import name, quote
 
@@ -426,14 +426,14 @@ class BillKind(ABC):
 
 
 def currency_checked(kind: BillKind, given: Given, lines: Lines) -> None:
-    """Currencies as codes in capital letters: ` usd` is `USD`; what is no code (`$`) rejects its row."""
+    """Currencies as codes in capital letters: ` usd` is `USD`; what is none of ISO 4217 rejects its row."""
     text = lines.columns["billing_currency"]
     plainly = f"{text} IN ({', '.join(map(quote, _OFTEN))})"
     code = f"CASE WHEN {plainly} THEN {text} ELSE upper(trim({text})) END"
     lines.columns["billing_currency"] = code
     names = kind.required.get("currency", ("currency",))
     delivered = next((column for column in names if given.has(column)), names[0])
-    none = f"NOT regexp_full_match({code}, {quote(CURRENCY.pattern)})"
+    none = f"{code} NOT IN ({', '.join(map(quote, sorted(currencies())))})"
     given.reject_where(f"CASE WHEN {plainly} THEN false ELSE {none} END", delivered, "no currency")
 
 

@@ -23,6 +23,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from finops.frames.clusters import IDLE, SHARED, WORK, Work
+from finops.frames.money import currencies
 from finops.frames.spot import Rejection
 from finops.frames.waste import Listed, Measured
 from finops.providers.base import PermanentError
@@ -177,6 +178,8 @@ def _works(rows: Sequence[Mapping[str, str]], file: str) -> Measures:
             cpu, memory = _money(row, "cpu_cost"), _money(row, "memory_cost")
             currency = _said(row, "currency", 10) or ""
             currency = currency.upper()
+            if currency and currency not in currencies():
+                raise _BadCellError("currency", f"not a currency of ISO 4217: {currency}")
             if not currency and any(one is not None for one in (cost, cpu, memory)):
                 raise _BadCellError("currency", "a cost needs its currency")
             if cost is None and cpu is not None and memory is not None:

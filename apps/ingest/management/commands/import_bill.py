@@ -22,6 +22,7 @@ from apps.ingest.bills.reports import bill_runs_document
 from apps.ingest.bills.run import bill_import
 from apps.ingest.models import RunState
 from apps.ingest.progress import Progress
+from finops.frames.money import currencies
 from finops.providers.bills import DATES
 from finops.verbs import JsonCommand
 
@@ -154,7 +155,7 @@ def _totals(texts: list[str]) -> dict[str, Decimal]:
     found: dict[str, Decimal] = {}
     for text in texts:
         told = _TOTAL.fullmatch(text)
-        if told is None or told[1] in found:
+        if told is None or told[1] in found or told[1][-3:] not in currencies():
             raise CommandError(f"not a total like USD=123.45, once per currency: {text}", returncode=2)
         try:
             found[told[1]] = Decimal(told[2])
