@@ -383,9 +383,13 @@ def exact_cost(
     start_us: int,
     end_us: int,
     count: int = 1,
+    billed_us: int = 0,
 ) -> ExactAnswer:
     """Cost of `count` instances over [start, end), exact, in the prices' currency; None when any part is
     unknown.
+
+    `billed_us`: how long each instance is billed for; what is longer than it ran has the price that stood
+    when it ended.
 
     `times_us` and `prices` are the change points in order, including the one before the window; `known`
     are sorted, disjoint ranges. The sum is exact in units of currency x microseconds and divided once.
@@ -403,7 +407,8 @@ def exact_cost(
         return ExactAnswer(None, _why_unknown(times_us, parts, start_us, end_us), covered)
     with localcontext() as context:
         context.prec = 60
-        value = _currency_us(times_us, prices, parts) * count / US_PER_HOUR
+        extra = max(0, billed_us - (end_us - start_us)) * prices[bisect_right(times_us, end_us - 1) - 1]
+        value = (_currency_us(times_us, prices, parts) + extra) * count / US_PER_HOUR
     return ExactAnswer(+value, "", covered)
 
 

@@ -15,10 +15,9 @@ from apps.launches.services.timeline import launch_event
 from apps.prices.selectors.list_prices import on_demand_price
 from apps.recommendations.services.answers import run_cost
 from finops.engine.workload import WorkloadError
+from finops.frames.billed_time import increment_of
 
 log = structlog.get_logger(__name__)
-# EC2 counts seconds, a minute at least (its pricing page, read 2026-11).
-LEAST = timedelta(minutes=1)
 AGAIN = timedelta(hours=1)
 # Feeds bring prices within hours; what is not known by then is asked for no more.
 PATIENCE = timedelta(days=14)
@@ -72,9 +71,10 @@ def _sum(launch: Launch) -> None:
 def _cost(attempt: Attempt) -> tuple[Decimal, str] | None:
     if attempt.started_at is None or attempt.ended_at is None:
         return None
-    length = max(LEAST, attempt.ended_at - attempt.started_at)
-    hours = Decimal(length // timedelta(microseconds=1)) / Decimal(3_600_000_000)
     job, target = attempt.launch.plan.job, attempt.launch.plan.target
+    ran_us = max(1, (attempt.ended_at - attempt.started_at) // timedelta(microseconds=1))
+    counted = increment_of(target.provider, str(job.get("product") or ""))
+    hours = Decimal(counted.billed_us(ran_us) if counted else ran_us) / Decimal(3_600_000_000)
     spot = attempt.market == Market.SPOT and "spot_price" in target.settings
     own = target.settings.get("spot_price" if spot else "price")
     if own is not None:
@@ -83,7 +83,7 @@ def _cost(attempt: Attempt) -> tuple[Decimal, str] | None:
         )
     product = str(job.get("product") or "")
     if attempt.market == Market.SPOT:
-        return _spot(attempt, product, hours)
+        return _spot(attempt, product, Decimal(ran_us) / 3_600_000_000)
     listed = on_demand_price(
         provider=target.provider,
         region=attempt.region,

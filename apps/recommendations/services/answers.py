@@ -34,6 +34,7 @@ from finops.engine.series import (
     to_us,
 )
 from finops.engine.workload import WorkloadError
+from finops.frames.billed_time import increment_of
 
 MEAN_DIGITS = Decimal("0.0000000001")
 
@@ -122,7 +123,10 @@ def run_cost(
     at: datetime | None = None,
     snapshots: Mapping[str, int] | None = None,
 ) -> Document:
-    """Exact cost of `count` instances for `hours` from `start`; unknown (null) when a part has no price."""
+    """Exact cost of `count` instances for `hours` from `start`; unknown (null) when a part has no price.
+
+    Each instance is one start: it is billed in the provider's increments and for its least time.
+    """
     if not hours.is_finite() or hours <= 0:
         raise WorkloadError("hours", _("Hours must be above 0."))
     if count < 1:
@@ -131,13 +135,19 @@ def run_cost(
     series = _series(at, chosen, provider=provider, region=region, type=type, zone=zone, product=product)
     begin = to_us(start)
     end = begin + int((hours * 3_600_000_000).to_integral_value())
-    answer = exact_cost(series.times, series.prices, series.known, start_us=begin, end_us=end, count=count)
+    counted = increment_of(provider, product)
+    billed = counted.billed_us(end - begin) if counted else end - begin
+    answer = exact_cost(
+        series.times, series.prices, series.known, start_us=begin, end_us=end, count=count, billed_us=billed
+    )
     value = answer.value
     return {
         "cost": None if value is None else decimal_text(value.normalize()),
         "known": value is not None,
         "reason": answer.reason or None,
         "currency": series.currency,
+        "billed_seconds": decimal_text(Decimal(billed) / 1_000_000),
+        "counted": counted.document() if counted else None,
         "evidence": evidence(chosen, _moment(at), later_prices=False),
     }
 

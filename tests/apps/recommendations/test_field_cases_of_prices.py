@@ -50,6 +50,13 @@ def test_rows_are_change_points_and_the_one_before_the_window_opens_it(
         capsys, "run_cost", *SERIES, "--start", "2026-05-02T02:00:00Z", "--hours", "8", "--count", "3"
     )
     assert three["cost"] == "1.32"
+    assert (cost["billed_seconds"], cost["counted"]["minimum_seconds"]) == ("28800", 60)
+    # 18 seconds are billed as a minute, for each instance.
+    short = verb(
+        capsys, "run_cost", *SERIES, "--start", "2026-05-02T02:00:00Z", "--hours", "0.005", "--count", "2"
+    )
+    assert Decimal(short["cost"]) == 2 * Decimal("0.040") / 60
+    assert short["billed_seconds"] == "60"
 
 
 def test_one_row_is_a_complete_answer_for_a_constant_price(load: Callable[..., Any], capsys: Capture) -> None:
