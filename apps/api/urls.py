@@ -134,8 +134,11 @@ launches_urls = [
     path("launch-bursts/<id:burst_id>/off", bursts.BurstOff.as_view(), name="launch-burst-off"),
     path("launch-budgets", launch_settings.LaunchBudgets.as_view(), name="launch-budgets"),
     path("launch-rules", launch_settings.LaunchRules.as_view(), name="launch-rules"),
+    path("launch-budgets/<id:budget_id>", launch_settings.OneLaunchBudget.as_view(), name="launch-budget"),
+    path("launch-rules/<id:rule_id>", launch_settings.OneLaunchRule.as_view(), name="launch-rule"),
     path("launch-rules/<id:rule_id>/off", launch_settings.LaunchRuleOff.as_view(), name="launch-rule-off"),
     path("launch-targets", launch_settings.LaunchTargets.as_view(), name="launch-targets"),
+    path("launch-targets/<id:target_id>", launch_settings.OneLaunchTarget.as_view(), name="launch-target"),
     path("launches/<id:launch_id>/machine", machines.MachineLaunch.as_view(), name="machine"),
     path(
         "launches/<id:launch_id>/checkpoints",

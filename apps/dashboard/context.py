@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.dashboard.freshness import DataAge, data_age
 from apps.dashboard.listing_age import listing_age
 from apps.dashboard.spend import bill_age
+from apps.launches.selectors.asks import asks_count
 from apps.recommendations.selectors.inbox import waiting_count
 
 THEMES = ("auto", "light", "dark")
@@ -92,7 +93,12 @@ def theme_of(request: HttpRequest) -> str:
 def waiting_of(request: HttpRequest) -> dict[str, int]:
     """What waits for a person, by entry of the navigation."""
     organisation = getattr(request, "organisation", None)
-    return {} if organisation is None else {"recommendations": waiting_count(organisation)}
+    if organisation is None:
+        return {}
+    return {
+        "recommendations": waiting_count(organisation),
+        "launches": asks_count(organisation, timezone.now()),
+    }
 
 
 def age_of(request: HttpRequest) -> DataAge:

@@ -15,10 +15,18 @@ from apps.accounts.models import Team
 from apps.accounts.roles import Action, Scope
 from apps.accounts.selectors import team_list
 from apps.api.endpoint import ApiView, Endpoint, found_or_404
-from apps.api.strict import DecimalTextField, StrictSerializer
+from apps.api.strict import DecimalTextField, PageQuery, StrictSerializer
 from apps.api.views.prices import refused
-from apps.launches.models import Executor, LaunchRule
-from apps.launches.selectors.limits import limits_document, rule_document, target_document
+from apps.launches.models import Executor, LaunchBudget, LaunchRule
+from apps.launches.selectors.limits import (
+    budget_document,
+    budget_list,
+    limits_document,
+    rule_document,
+    rule_list,
+    target_document,
+)
+from apps.launches.selectors.plans import target_list
 from apps.launches.services import switches
 from apps.workloads.selectors import workload_find
 from finops.engine.workload import WorkloadError
@@ -142,14 +150,26 @@ class LaunchBudgets(_View):
     """Budgets of launches."""
 
     endpoints = {
+        "GET": Endpoint(
+            summary="Budgets of launches with what is spent and promised of each this month",
+            action=Action.VIEW,
+            scope=Scope.READ_LAUNCHES,
+            query=PageQuery,
+            answer=OpenApiTypes.OBJECT,
+        ),
         "POST": Endpoint(
             summary="Set what launches of a team, or of all, may cost in a month",
             action=Action.MANAGE_BUDGETS,
             scope=None,
             body=BudgetBody,
             answer=OpenApiTypes.OBJECT,
-        )
+        ),
     }
+
+    def get(self, request: Request) -> Response:
+        """A page of them."""
+        now = timezone.now()
+        return self.page([budget_document(one, now) for one in budget_list(self.organisation)])
 
     def post(self, request: Request) -> Response:
         """The limits as they are then."""
@@ -159,10 +179,52 @@ class LaunchBudgets(_View):
         return self.answer(limits_document(self.organisation, timezone.now()))
 
 
+class OneLaunchBudget(_View):
+    """One budget."""
+
+    endpoints = {
+        "GET": Endpoint(
+            summary="A budget of launches with what is spent and promised of it this month",
+            action=Action.VIEW,
+            scope=Scope.READ_LAUNCHES,
+            answer=OpenApiTypes.OBJECT,
+        ),
+        "DELETE": Endpoint(
+            summary="Take a budget of launches away: nothing limits them any more",
+            action=Action.MANAGE_BUDGETS,
+            scope=None,
+            answer=None,
+            status=204,
+        ),
+    }
+
+    def find(self, budget_id: int) -> LaunchBudget:
+        """The organisation's own; 404 for any other."""
+        found: LaunchBudget = found_or_404(budget_list(self.organisation), pk=budget_id)
+        return found
+
+    def get(self, request: Request, budget_id: int) -> Response:
+        """The budget."""
+        return self.answer(budget_document(self.find(budget_id), timezone.now()))
+
+    def delete(self, request: Request, budget_id: int) -> Response:
+        """Nothing."""
+        team = self.find(budget_id).team
+        switches.budget_save(organisation=self.organisation, actor=self.actor, team=team, monthly=None)
+        return self.answer(None)
+
+
 class LaunchRules(_View):
     """Rules that approve."""
 
     endpoints = {
+        "GET": Endpoint(
+            summary="Rules that approve, ended ones too",
+            action=Action.VIEW,
+            scope=Scope.READ_LAUNCHES,
+            query=PageQuery,
+            answer=OpenApiTypes.OBJECT,
+        ),
         "POST": Endpoint(
             summary="A standing yes for plans up to a limit",
             action=Action.APPROVE_SPEND,
@@ -170,8 +232,12 @@ class LaunchRules(_View):
             body=RuleBody,
             status=201,
             answer=OpenApiTypes.OBJECT,
-        )
+        ),
     }
+
+    def get(self, request: Request) -> Response:
+        """A page of them."""
+        return self.page([rule_document(one) for one in rule_list(self.organisation)])
 
     def post(self, request: Request) -> Response:
         """The rule."""
@@ -188,6 +254,36 @@ class LaunchRules(_View):
         return self.answer(rule_document(row))
 
 
+class OneLaunchRule(_View):
+    """One rule."""
+
+    endpoints = {
+        "GET": Endpoint(
+            summary="A rule that approves",
+            action=Action.VIEW,
+            scope=Scope.READ_LAUNCHES,
+            answer=OpenApiTypes.OBJECT,
+        ),
+        "DELETE": Endpoint(
+            summary="End a rule, as `off` does; it stays to be read",
+            action=Action.APPROVE_SPEND,
+            scope=None,
+            answer=None,
+            status=204,
+        ),
+    }
+
+    def get(self, request: Request, rule_id: int) -> Response:
+        """The rule."""
+        return self.answer(rule_document(found_or_404(rule_list(self.organisation), pk=rule_id)))
+
+    def delete(self, request: Request, rule_id: int) -> Response:
+        """Nothing."""
+        rule: LaunchRule = found_or_404(rule_list(self.organisation), pk=rule_id)
+        switches.rule_off(rule=rule, actor=self.actor)
+        return self.answer(None)
+
+
 class LaunchRuleOff(_View):
     """End a rule."""
 
@@ -202,8 +298,7 @@ class LaunchRuleOff(_View):
 
     def post(self, request: Request, rule_id: int) -> Response:
         """The rule."""
-        rows = LaunchRule.objects.filter(organisation=self.organisation)
-        rule: LaunchRule = found_or_404(rows, pk=rule_id)
+        rule: LaunchRule = found_or_404(rule_list(self.organisation), pk=rule_id)
         return self.answer(rule_document(switches.rule_off(rule=rule, actor=self.actor)))
 
 
@@ -211,14 +306,25 @@ class LaunchTargets(_View):
     """Places to launch on."""
 
     endpoints = {
+        "GET": Endpoint(
+            summary="Places to launch on, by name",
+            action=Action.VIEW,
+            scope=Scope.READ_LAUNCHES,
+            query=PageQuery,
+            answer=OpenApiTypes.OBJECT,
+        ),
         "POST": Endpoint(
             summary="Name a place to launch on, or change it",
             action=Action.MANAGE_ORGANISATION,
             scope=None,
             body=TargetBody,
             answer=OpenApiTypes.OBJECT,
-        )
+        ),
     }
+
+    def get(self, request: Request) -> Response:
+        """A page of them."""
+        return self.page([target_document(one) for one in target_list(self.organisation)])
 
     def post(self, request: Request) -> Response:
         """The place."""
@@ -228,3 +334,20 @@ class LaunchTargets(_View):
             values["credentials"] = values.pop("role")
         row = switches.target_save(organisation=self.organisation, actor=self.actor, name=name, values=values)
         return self.answer(target_document(row))
+
+
+class OneLaunchTarget(_View):
+    """One place."""
+
+    endpoints = {
+        "GET": Endpoint(
+            summary="A place to launch on",
+            action=Action.VIEW,
+            scope=Scope.READ_LAUNCHES,
+            answer=OpenApiTypes.OBJECT,
+        )
+    }
+
+    def get(self, request: Request, target_id: int) -> Response:
+        """The place."""
+        return self.answer(target_document(found_or_404(target_list(self.organisation), pk=target_id)))

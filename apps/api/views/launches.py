@@ -111,6 +111,12 @@ class LaunchQuery(PageQuery):
     team = serializers.SlugField(required=False, max_length=50)
     plan = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     target = serializers.CharField(required=False, max_length=60)
+    asks = serializers.BooleanField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="True: those that need more than was approved.",
+    )
     due_from = UtcDateTimeField(required=False)
     due_to = UtcDateTimeField(required=False, help_text="Half-open.")
 

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 
 from apps.dashboard import format as fmt
 from apps.launches.models import Attempt, AttemptState, Launch, LaunchPlan, LaunchState, PlanState
+from apps.launches.selectors.asks import Asks
 from apps.launches.selectors.launches import queue_reason
 from apps.launches.wording import ENDINGS, MARKETS, TRIALS
 
@@ -39,18 +40,37 @@ PLAN_VERDICTS = {
 }
 
 
-def queue_heading(running: int, waiting: int, people: int) -> str:
+def queue_heading(running: int, waiting: int, asks: Asks) -> str:
     """What goes on, in one sentence; the key number is what waits for a person."""
-    if people:
-        return ngettext("[[%(n)d]] plan waits for a person", "[[%(n)d]] plans wait for a person", people) % {
-            "n": people
+    if asks.plans and asks.launches:
+        return _("%(plans)s and %(launches)s") % {
+            "plans": plans_heading(asks.plans),
+            "launches": ngettext(
+                "%(n)d launch asks for more money", "%(n)d launches ask for more money", asks.launches
+            )
+            % {"n": asks.launches},
         }
+    if asks.plans:
+        return plans_heading(asks.plans)
+    if asks.launches:
+        return ngettext(
+            "[[%(n)d]] launch asks for more money", "[[%(n)d]] launches ask for more money", asks.launches
+        ) % {"n": asks.launches}
     if running or waiting:
         return _("[[%(running)d]] machines run and %(waiting)d launches wait") % {
             "running": running,
             "waiting": waiting,
         }
     return _("Nothing runs and nothing waits")
+
+
+def plans_heading(plans: int) -> str:
+    """How many plans nobody has approved yet."""
+    if not plans:
+        return _("No plan waits for anybody")
+    return ngettext("[[%(n)d]] plan waits for a person", "[[%(n)d]] plans wait for a person", plans) % {
+        "n": plans
+    }
 
 
 def launch_row(row: Launch, now: datetime) -> dict[str, Any]:

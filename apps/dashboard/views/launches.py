@@ -28,6 +28,7 @@ from apps.dashboard.tabs import LAUNCHES_TABS
 from apps.dashboard.views.spend import organisation_of
 from apps.launches.exports import plan_exports
 from apps.launches.models import OVER, WAITING, Executor, Launch, LaunchPlan, LaunchState, PlanState
+from apps.launches.selectors.asks import asking_plans, asks_of
 from apps.launches.selectors.launches import calendar_of, event_document, launch_find, launch_rows
 from apps.launches.selectors.limits import limits_document
 from apps.launches.selectors.plans import plan_find, plan_list, standing_approvals, target_list
@@ -63,11 +64,10 @@ def plans_page(request: HttpRequest) -> HttpResponse:
     """All plans, newest first."""
     organisation = organisation_of(request)
     page = Paginator(plan_list(organisation), A_PAGE).get_page(request.GET.get("p"))
-    waiting = plan_list(organisation, PlanState.REQUESTED).count()
     context = {
         "page": "launches", "tab": "launch-plans", "tabs": LAUNCHES_TABS, "pages": page,
         "rows": [words.plan_row(row) for row in page],
-        "heading": words.queue_heading(0, 0, waiting) if waiting else _("No plan waits for anybody"),
+        "heading": words.plans_heading(asking_plans(organisation, datetime.now(UTC)).count()),
         "may_launch": _may(request, Action.LAUNCH),
     }  # fmt: skip
     return render(request, "dashboard/launch_plans.html", context)
@@ -204,10 +204,11 @@ def _queue(request: HttpRequest, status: int = 200, **forms: Any) -> HttpRespons
     )
     running = open_rows.filter(state=LaunchState.RUNNING).count()
     waiting = open_rows.filter(state__in=WAITING).count()
-    people = plan_list(organisation, PlanState.REQUESTED).count()
+    asks = asks_of(organisation, now)
     context = {
         "page": "launches", "tab": "launches", "tabs": LAUNCHES_TABS,
-        "heading": words.queue_heading(running, waiting, people), "people": people,
+        "heading": words.queue_heading(running, waiting, asks), "asks": asks,
+        "people": asks.plans + asks.launches,
         "running": running, "queued": waiting, "live": live, "pages": over,
         "over": [words.launch_row(one, now) for one in over],
         "days": words.calendar_days(calendar_of(organisation, now, now + WEEK), now, zone),

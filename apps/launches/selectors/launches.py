@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Organisation
 from apps.launches.models import WAITING, Attempt, AttemptState, Launch, LaunchEvent, LaunchState
@@ -18,12 +18,17 @@ from apps.launches.wording import event_text, why_text
 def launch_rows(organisation: Organisation, filters: Mapping[str, Any] | None = None) -> QuerySet[Launch]:
     """The organisation's launches, the last due first.
 
-    `filters`: state (one or a list), team (slug), plan (id), target (name), due_from, due_to (half-open).
+    `filters`: state (one or a list), team (slug), plan (id), target (name), due_from, due_to (half-open),
+    asks (true: those that need more than was approved).
     """
     rows = Launch.objects.filter(organisation=organisation).select_related(
         "plan__target", "plan__team", "plan__owner", "plan__workload"
     )
     given = {name: value for name, value in (filters or {}).items() if value not in (None, "", [])}
+    asks = given.pop("asks", None)
+    if asks is not None:
+        more = Q(asked_high__isnull=False, state__in=WAITING)
+        rows = rows.filter(more if asks else ~more)
     lookups = {
         "state": "state__in", "team": "plan__team__slug", "plan": "plan_id", "target": "plan__target__name",
         "due_from": "due_at__gte", "due_to": "due_at__lt",

@@ -5,28 +5,38 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from apps.accounts.models import Organisation
 from apps.launches.models import LaunchBudget, LaunchGrant, LaunchGuard, LaunchRule, LaunchTarget, Stray
+from apps.launches.selectors.asks import asks_document
 from apps.launches.selectors.money import month_of, standing_of
 from apps.launches.selectors.values import decimal_text, iso, iso_or_none
 
 
 def limits_document(organisation: Organisation, now: datetime) -> dict[str, Any]:
-    """Guard, targets, budgets of this month, rules, machines that nobody asked for."""
+    """Guard, targets, budgets of this month, rules, machines that nobody asked for, what waits for a yes."""
     guard = LaunchGuard.objects.filter(organisation=organisation).first()
-    budgets = LaunchBudget.objects.filter(organisation=organisation).select_related("team")
     strays = Stray.objects.filter(target__organisation=organisation, ended_at__isnull=True)
     return {
         "guard": guard_document(guard or LaunchGuard(organisation=organisation)),
         "targets": [target_document(one) for one in LaunchTarget.objects.filter(organisation=organisation)],
-        "budgets": [_budget(one, now) for one in budgets],
-        "rules": [
-            rule_document(one)
-            for one in LaunchRule.objects.filter(organisation=organisation).select_related("team")
-        ],
+        "budgets": [budget_document(one, now) for one in budget_list(organisation)],
+        "rules": [rule_document(one) for one in rule_list(organisation)],
         "strays": [stray_document(one) for one in strays.select_related("target")],
         "grants": grants_document(organisation),
+        "waits_for_people": asks_document(organisation, now),
     }
+
+
+def budget_list(organisation: Organisation) -> QuerySet[LaunchBudget]:
+    """Budgets of the organisation's launches, by team."""
+    return LaunchBudget.objects.filter(organisation=organisation).select_related("organisation", "team")
+
+
+def rule_list(organisation: Organisation) -> QuerySet[LaunchRule]:
+    """The organisation's rules that approve, ended ones too, as they were made."""
+    return LaunchRule.objects.filter(organisation=organisation).select_related("team")
 
 
 def grants_document(organisation: Organisation) -> list[dict[str, Any]]:
@@ -56,7 +66,8 @@ def stray_document(row: Stray) -> dict[str, Any]:
     }
 
 
-def _budget(row: LaunchBudget, now: datetime) -> dict[str, Any]:
+def budget_document(row: LaunchBudget, now: datetime) -> dict[str, Any]:
+    """A budget with what is spent and promised of it this month."""
     standing = standing_of(row.organisation, row.team, at=now, currency=row.currency)
     return {
         "id": row.pk,
