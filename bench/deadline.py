@@ -2,9 +2,8 @@
 
 `OFFPEAK_BENCH_DATA=… python -m bench.deadline [--deadline 52,56,60,70] [--overhead 0.1,0.2] [--gang 1,4,16]
 [--zones | --no-zones] [--zero-is there|away] [--folder availability] [--starts 12] [--unseen]`.
-Without options single traces at an overhead of 0.1 h, and one thing else at a time: overhead, gang, zones, the
-other reading (20 minutes of two cores that are free). An option that is given is combined with all values of
-the others.
+Without options single traces at an overhead of 0.1 h, and one thing else at a time: overhead, gang, zones,
+the other reading. An option that is given is combined with all values of the others.
 48 h of work, on-demand 3.15x the Spot price. Every trace of one node long enough for the deadline; each
 counts the same. Deterministic. A gang is made from a single trace: its members see it ten minutes apart, and
 it is there where all of them are. Zones: traces of one machine type and time are zones to choose from.

@@ -7,7 +7,8 @@
    expected cost of each choice. A state that on-demand could not bring to the deadline costs without limit,
    so no plan rests on luck.
 3. Choose. In each tick the cheapest of wait, Spot, on-demand among those that `deadline.Safety` allows; the
-   plan's grid is coarse, safety is judged in whole seconds.
+   plan's grid is coarse, safety is judged in whole seconds. A running Spot instance goes on where that is
+   safe: what would be begun instead can be begun a tick later, with a tick of work done for less.
 
 The plan is made anew every `REPLAN_SECONDS` with what was seen meanwhile. Nothing after the tick is read:
 `history` is what came before the run, the run's own ticks are added as they are shown.
@@ -173,6 +174,9 @@ class PlanAhead:
             allowed.append(Market.SPOT)
         if len(allowed) == 1:
             return Market.ON_DEMAND
+        goes_on = at.market is Market.SPOT and Market.SPOT in allowed
+        if goes_on and self.job.ratio >= 1 and not self.unsaved_seconds:
+            return Market.SPOT
         costs = self.costs(at)
         return min(allowed, key=lambda market: (costs[market], market is not at.market))
 

@@ -61,6 +61,28 @@ def test_a_choice_that_on_demand_could_not_save_costs_without_limit() -> None:
     assert costs[Market.SPOT] > 1e6
 
 
+@pytest.mark.parametrize(
+    ("ratio", "slack", "chosen"),
+    [
+        (3.15, 600, Market.SPOT),
+        (1.0, 600, Market.SPOT),
+        (0.5, 600, Market.ON_DEMAND),
+        (3.15, 300, Market.ON_DEMAND),
+    ],
+)
+def test_a_running_spot_machine_goes_on_where_it_is_cheaper_and_safe(
+    ratio: float, slack: int, chosen: Market
+) -> None:
+    """However short its runs were; safe is what leaves a start (360 s) of on-demand."""
+    past = Past(600)
+    for tick in range(300):
+        past.see(tick % 2 == 1)
+    job = Job(10 * HOUR, 12 * HOUR, 360, ratio)
+    plan = PlanAhead(job, 600, past)
+    at = Standing(0, 5 * HOUR + slack, 5 * HOUR, Market.SPOT)
+    assert plan.choose(at, True) is chosen
+
+
 def test_what_was_seen_fades_by_half_in_72_hours_however_long_it_goes_on() -> None:
     past, hours = Past(HOUR), HALF_LIFE_SECONDS // HOUR
     for there in [True] * 3 + [False] * (60 * hours):
