@@ -57,15 +57,17 @@ WHY = {
         "Load prices."
     ),
     "region": gettext_noop("No offer left is in an allowed region: %(regions)s."),
-    "quota": gettext_noop("%(running)s machines run on %(target)s, %(most)s is the limit."),
-    "instances": gettext_noop("%(running)s machines run, %(most)s is the limit of the organisation."),
+    "quota": gettext_noop("The limit of %(target)s is reached: %(running)s of at most %(most)s machines."),
+    "instances": gettext_noop(
+        "The limit of the organisation is reached: %(running)s of at most %(most)s machines."
+    ),
     "dry_run": gettext_noop("The organisation is set to dry runs: nothing is called."),
     "no_offers": gettext_noop("The plan has no offer left to try."),
     "missed": gettext_noop("It could not start by %(at)s: it was not run."),
     "superseded": gettext_noop("A later turn of the plan is due: of several only the newest runs."),
     "too_late": gettext_noop("The deadline %(at)s has passed."),
     "refused": gettext_noop("Refused: %(code)s. %(message)s"),
-    "attempts": gettext_noop("%(count)s attempts were not enough: %(code)s."),
+    "attempts": gettext_noop("No machine in as many attempts as are allowed (%(count)s): %(code)s."),
     "limit": gettext_noop("The account's limit was reached (%(code)s): a person must have it raised."),
     "done": gettext_noop("The work is done."),
     "job_failed": gettext_noop("The job said that it failed: %(message)s"),

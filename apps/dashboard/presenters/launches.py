@@ -13,7 +13,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.dashboard import format as fmt
-from apps.launches.models import Attempt, AttemptState, Launch, LaunchPlan, LaunchState, PlanState
+from apps.launches.models import (
+    OVER,
+    WAITING,
+    Attempt,
+    AttemptState,
+    Launch,
+    LaunchPlan,
+    LaunchState,
+    PlanState,
+)
 from apps.launches.selectors.asks import Asks
 from apps.launches.selectors.launches import queue_reason
 from apps.launches.wording import ENDINGS, MARKETS, TRIALS
@@ -57,9 +66,9 @@ def queue_heading(running: int, waiting: int, asks: Asks) -> str:
             "[[%(n)d]] launch asks for more money", "[[%(n)d]] launches ask for more money", asks.launches
         ) % {"n": asks.launches}
     if running or waiting:
-        return _("[[%(running)d]] machines run and %(waiting)d launches wait") % {
-            "running": running,
-            "waiting": waiting,
+        return _("%(running)s and %(waiting)s") % {
+            "running": ngettext("[[%(n)d]] machine runs", "[[%(n)d]] machines run", running) % {"n": running},
+            "waiting": ngettext("%(n)d launch waits", "%(n)d launches wait", waiting) % {"n": waiting},
         }
     return _("Nothing runs and nothing waits")
 
@@ -75,19 +84,36 @@ def plans_heading(plans: int) -> str:
 
 def launch_row(row: Launch, now: datetime) -> dict[str, Any]:
     """A line of the queue."""
-    plan = row.plan
+    plan, over = row.plan, row.state in OVER
     share = None if plan.cost is None else plan.cost / plan.parts
-    high = None if plan.cost_high is None else plan.cost_high / plan.parts
     return {
         "it": row,
         "kind": VERDICTS[State(row.state)],
         "word": row.get_state_display(),
-        "reason": queue_reason(row, now),
-        "cost": row.paid if row.paid is not None else share,
-        "is_paid": row.paid is not None,
-        "high": None if row.paid is not None else high,
+        "reason": queue_reason(row, now) or _going(row),
+        "cost": row.paid if over and row.paid is not None else share,
+        "is_paid": over and row.paid is not None,
+        "so_far": None if over else row.paid,
+        "high": None if over and row.paid is not None else high_of(row),
         "currency": row.currency or plan.currency,
     }
+
+
+def high_of(row: Launch) -> Decimal | None:
+    """What a launch may cost in the worst case: as it was planned, or as people raised it."""
+    planned = row.plan.cost_high
+    if planned is None:
+        return row.approved_high
+    return max(planned / row.plan.parts, row.approved_high or Decimal(0))
+
+
+def _going(row: Launch) -> str:
+    """What a launch does that waits for nothing."""
+    if row.state == State.CLAIMED:
+        return _("A worker starts it now.")
+    if row.state == State.RUNNING:
+        return _("It runs on demand.") if row.on_demand else _("It runs.")
+    return ""
 
 
 def plan_row(row: LaunchPlan) -> dict[str, Any]:
@@ -123,7 +149,7 @@ def calendar_days(
 
 def launch_heading(row: Launch) -> str:
     """How one launch stands, in one sentence with its number."""
-    paid = None if row.paid is None else fmt.money(row.paid, row.currency)
+    paid = None if row.paid is None else fmt.paid(row.paid, row.currency)
     name = row.plan.name
     if row.state == State.COMPLETED:
         if paid is None:
@@ -135,6 +161,12 @@ def launch_heading(row: Launch) -> str:
             "done": fmt.number(row.done_hours, 2),
             "hours": fmt.number(row.hours, 2),
         }
+    if row.asked_high is not None and row.state in WAITING:
+        asked = fmt.money(row.asked_high, row.plan.currency, decimals=2)
+        return _("%(name)s asks for up to [[%(high)s]]") % {"name": name, "high": asked}
+    if row.state == State.QUEUED and row.plan.cost is not None:
+        cost = fmt.money(row.plan.cost / row.plan.parts, row.plan.currency, decimals=2)
+        return _("%(name)s waits; planned are [[%(cost)s]]") % {"name": name, "cost": cost}
     return _("%(name)s: %(state)s") % {"name": name, "state": str(row.get_state_display()).lower()}
 
 
@@ -162,11 +194,37 @@ def lanes(row: Launch, attempts: Sequence[Attempt], now: datetime) -> dict[str, 
             "cost": share,
             "currency": row.plan.currency,
         },
-        "attempts": [_lane(one, at, now) for one in attempts],
+        "attempts": [_lane(one, at, now, places_of(row.plan)) for one in attempts],
     }
 
 
-def _lane(one: Attempt, at: Any, now: datetime) -> dict[str, Any]:
+def places_of(plan: LaunchPlan) -> dict[str, str]:
+    """Zones of a plan by their id, as their account names them: plan and actual speak of one place alike."""
+    offers = plan.document.get("offers") or []
+    return {
+        str(one["zone"]): str(one["zone_name"]) for one in offers if one.get("zone") and one.get("zone_name")
+    }
+
+
+def so_far(row: Launch, attempts: Sequence[Attempt]) -> dict[str, Any]:
+    """What is known of the cost: the sum of the attempts that are priced, how many of those that ran.
+
+    Null where none is, or where they are in several currencies.
+    """
+    ran = [one for one in attempts if one.started_at is not None]
+    priced = [one for one in ran if one.paid is not None]
+    currencies = {one.currency for one in priced}
+    known = len(currencies) == 1
+    return {
+        "paid": sum((one.paid or Decimal(0) for one in priced), Decimal(0)) if known else None,
+        "currency": currencies.pop() if known else row.currency or row.plan.currency,
+        "priced": len(priced),
+        "ran": len(ran),
+        "whole": bool(ran) and len(priced) == len(ran),
+    }
+
+
+def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[str, Any]:
     begun = one.started_at or one.called_at or one.prepared_at
     ended = one.ended_at or (now if one.state == AttemptState.RUNNING else begun)
     left, right = at(begun), at(ended)
@@ -176,11 +234,14 @@ def _lane(one: Attempt, at: Any, now: datetime) -> dict[str, Any]:
         word = one.code or word
     return {
         "it": one,
+        "place": places.get(one.zone) or one.zone or one.region,
         "left": _css(left),
         "width": _css(max(0.4, right - left)),
         "mark": _css(min(right, 99.0)),
-        # A word at the right end would be cut: it stands before the bar.
-        "late": right > 60,
+        # A word at the right end would be cut: it stands before the bar, or in one that fills the track.
+        "late": right > 60 and left >= 40,
+        "inside": right > 60 and left < 40,
+        "right": _css(100 - right),
         "kind": "bad" if bad else "done" if one.ending == "done" else "on",
         "bar": "refused" if one.state == AttemptState.REFUSED else "done" if one.ending == "done" else "on",
         "word": word,
@@ -188,6 +249,28 @@ def _lane(one: Attempt, at: Any, now: datetime) -> dict[str, Any]:
         "hours": None if one.started_at is None else (ended - begun).total_seconds() / 3600,
         "marks": [_css(at(mark.marked_at)) for mark in one.checkpoints.all() if mark.marked_at],
     }
+
+
+def marks(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
+    """Checkpoints in their order, with their attempt."""
+    return [{"it": mark, "attempt": one.number} for one in attempts for mark in one.checkpoints.all()]
+
+
+def attempt_rows(row: Launch, attempts: Sequence[Attempt], now: datetime) -> list[dict[str, Any]]:
+    """The attempts as their table has them: place, how it ended, hours of machines, what was paid."""
+    places, found = places_of(row.plan), []
+    for one in attempts:
+        ended = one.ended_at or (now if one.state == AttemptState.RUNNING else None)
+        ran = one.started_at is not None and ended is not None
+        found.append({
+            "it": one,
+            "place": places.get(one.zone) or one.zone or one.region,
+            "market": _market(one.market),
+            "ending": ENDINGS.get(one.ending, "") if one.ending else "",
+            "hours": (ended - one.started_at).total_seconds() / 3600 * one.count
+            if ran and ended is not None and one.started_at is not None else None,
+        })  # fmt: skip
+    return found
 
 
 def _market(value: str | None) -> str:
@@ -199,29 +282,33 @@ def _css(value: float) -> str:
     return f"{value:.3f}"
 
 
-def against(row: Launch, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
+def against(row: Launch, attempts: Sequence[Attempt], now: datetime) -> list[dict[str, Any]]:
     """Plan beside actual, a line each; None is not known."""
     plan = row.plan
     share = None if plan.cost is None else plan.cost / plan.parts
     ran = [one for one in attempts if one.started_at is not None]
     hours = sum(
-        (one.ended_at - one.started_at).total_seconds() / 3600
+        ((one.ended_at or now) - one.started_at).total_seconds() / 3600 * one.count
         for one in ran
-        if one.ended_at is not None and one.started_at is not None
+        if one.started_at is not None and (one.ended_at is not None or one.state == AttemptState.RUNNING)
     )
+    names, cost = places_of(plan), so_far(row, attempts)
     offer = (plan.document.get("offers") or [{}])[0]
-    places = sorted({one.zone or one.region for one in ran})
+    places = sorted({names.get(one.zone) or one.zone or one.region for one in ran})
+    machines = plan.count if plan.gang else 1
     lines: list[dict[str, Any]] = [
         {"name": _("Start"), "plan": row.due_at, "actual": row.first_started_at, "form": "moment"},
         {"name": _("Where"), "plan": offer.get("zone_name") or offer.get("region"),
          "actual": ", ".join(places) or None, "form": "text"},
         {"name": _("Market"), "plan": _market(offer.get("market")),
          "actual": ", ".join(sorted({_market(one.market) for one in ran})) or None, "form": "text"},
-        {"name": _("Machine hours"), "plan": row.hours, "actual": hours if ran else None, "form": "hours"},
+        {"name": _("Machine hours"), "plan": row.hours * machines, "actual": hours if ran else None,
+         "form": "hours"},
         {"name": _("Interruptions"), "plan": None, "form": "count",
          "actual": sum(one.ending == "interrupted" for one in attempts)},
         {"name": _("Work lost, h"), "plan": 0.0, "actual": row.lost_hours, "form": "hours"},
-        {"name": _("Cost"), "plan": share, "actual": row.paid, "form": "cost"},
+        {"name": _("Cost") if row.state in OVER and cost["whole"] else _("Cost so far"), "plan": share,
+         "actual": cost["paid"], "form": "cost"},
     ]  # fmt: skip
     return [{**line, "both": (line["plan"], line["actual"])} for line in lines]
 

@@ -78,6 +78,12 @@ def cents(value: fmt.Number | None, currency: str) -> str:
 
 
 @register.filter
+def paid(value: fmt.Number | None, currency: str) -> str:
+    """What something cost: to the cent, below ten cents to four digits, so that little is not nothing."""
+    return fmt.paid(value, currency)
+
+
+@register.filter
 def currency_word(currency: str) -> str:
     """The currency in a table's head."""
     return fmt.currency_word(currency, _lang())

@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db import transaction
+from django.db.models import Case, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -22,15 +23,17 @@ from apps.accounts.actors import Actor
 from apps.accounts.middleware import SignedInRequest
 from apps.accounts.models import Membership, Organisation
 from apps.accounts.roles import Action, allowed
+from apps.accounts.selectors import team_list
 from apps.dashboard.forms_launches import HighForm, PlanForm, ReasonForm
 from apps.dashboard.presenters import launches as words
 from apps.dashboard.tabs import LAUNCHES_TABS
 from apps.dashboard.views.spend import organisation_of
 from apps.launches.exports import plan_exports
-from apps.launches.models import OVER, WAITING, Executor, Launch, LaunchPlan, LaunchState, PlanState
+from apps.launches.models import OVER, WAITING, Executor, Launch, LaunchPlan, PlanState
 from apps.launches.selectors.asks import asking_plans, asks_of
 from apps.launches.selectors.launches import calendar_of, event_document, launch_find, launch_rows
 from apps.launches.selectors.limits import limits_document
+from apps.launches.selectors.money import machines_of
 from apps.launches.selectors.plans import plan_find, plan_list, standing_approvals, target_list
 from apps.launches.services import approving
 from apps.launches.services.clock import due_launches
@@ -45,6 +48,14 @@ from finops.engine.workload import WorkloadError
 
 A_PAGE = 50
 WEEK = timedelta(days=7)
+# What runs, then what asks a person, then what waits, by when it is looked at.
+QUEUE_ORDER = (
+    Case(
+        When(state__in=WAITING, asked_high__isnull=False, then=1), When(state__in=WAITING, then=2), default=0
+    ),
+    "next_at",
+    "pk",
+)
 
 
 @access(Action.VIEW)
@@ -63,7 +74,9 @@ def launch_page(request: HttpRequest, launch_id: int) -> HttpResponse:
 def plans_page(request: HttpRequest) -> HttpResponse:
     """All plans, newest first."""
     organisation = organisation_of(request)
-    page = Paginator(plan_list(organisation), A_PAGE).get_page(request.GET.get("p"))
+    asked_first = Case(When(state=PlanState.REQUESTED, then=0), default=1)
+    rows = plan_list(organisation).order_by(asked_first, "-pk")
+    page = Paginator(rows, A_PAGE).get_page(request.GET.get("p"))
     context = {
         "page": "launches", "tab": "launch-plans", "tabs": LAUNCHES_TABS, "pages": page,
         "rows": [words.plan_row(row) for row in page],
@@ -197,12 +210,12 @@ def _queue(request: HttpRequest, status: int = 200, **forms: Any) -> HttpRespons
     zone = ZoneInfo(timezone.get_current_timezone_name())
     rows = launch_rows(organisation)
     open_rows = rows.exclude(state__in=OVER)
-    live = [words.launch_row(one, now) for one in open_rows.filter(due_at__lte=now + WEEK)[:A_PAGE]]
-    live.sort(key=lambda one: (one["it"].state in WAITING, one["it"].next_at))
+    soon = open_rows.filter(due_at__lte=now + WEEK)
+    live = [words.launch_row(one, now) for one in soon.order_by(*QUEUE_ORDER)[:A_PAGE]]
     over = Paginator(rows.filter(state__in=OVER).order_by("-ended_at", "-pk"), A_PAGE).get_page(
         request.GET.get("p")
     )
-    running = open_rows.filter(state=LaunchState.RUNNING).count()
+    running = machines_of(organisation)
     waiting = open_rows.filter(state__in=WAITING).count()
     asks = asks_of(organisation, now)
     context = {
@@ -210,6 +223,7 @@ def _queue(request: HttpRequest, status: int = 200, **forms: Any) -> HttpRespons
         "heading": words.queue_heading(running, waiting, asks), "asks": asks,
         "people": asks.plans + asks.launches,
         "running": running, "queued": waiting, "live": live, "pages": over,
+        "left_out": max(0, soon.count() - A_PAGE),
         "over": [words.launch_row(one, now) for one in over],
         "days": words.calendar_days(calendar_of(organisation, now, now + WEEK), now, zone),
         "limits": _limits(organisation, now), "freeze_form": ReasonForm(),
@@ -222,6 +236,9 @@ def _queue(request: HttpRequest, status: int = 200, **forms: Any) -> HttpRespons
 def _limits(organisation: Organisation, now: datetime) -> dict[str, Any]:
     """Limits with the kinds of targets in words."""
     found, kinds = limits_document(organisation, now), dict(Executor.choices)
+    teams = {one.slug: one.name for one in team_list(organisation)}
+    for one in (*found["budgets"], *found["rules"]):
+        one["whose"] = teams.get(one["team"], one["team"])
     return {**found, "targets": [{**one, "kind": kinds[one["executor"]]} for one in found["targets"]]}
 
 
@@ -235,7 +252,9 @@ def _launch(request: HttpRequest, row: Launch, status: int = 200, **forms: Any) 
         "raise_missing": max(0, (standing := raise_standing(row))[1] - standing[0]),
         "may_approve": _may(request, Action.APPROVE_SPEND) and row.state in WAITING,
         "events": [{**event_document(one), "when": one.at} for one in row.events.all()],
-        "against": words.against(row, attempts), "over": row.state in OVER, "cancel_form": ReasonForm(),
+        "against": words.against(row, attempts, now), "cost": words.so_far(row, attempts),
+        "marks": words.marks(attempts), "rows": words.attempt_rows(row, attempts, now),
+        "over": row.state in OVER, "cancel_form": ReasonForm(),
         "may_launch": _may(request, Action.LAUNCH), **forms,
     }  # fmt: skip
     return render(request, "dashboard/launch.html", context, status=status)

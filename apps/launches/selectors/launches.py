@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Organisation
-from apps.launches.models import WAITING, Attempt, AttemptState, Launch, LaunchEvent, LaunchState
+from apps.launches.models import OVER, WAITING, Attempt, AttemptState, Launch, LaunchEvent, LaunchState
 from apps.launches.selectors.values import decimal_text, iso, iso_or_none
 from apps.launches.wording import event_text, why_text
 
@@ -171,7 +171,8 @@ def _against(launch: Launch, attempts: list[Attempt]) -> dict[str, Any]:
     late = None
     if launch.first_started_at is not None:
         late = round((launch.first_started_at - launch.due_at).total_seconds(), 3)
-    known = launch.paid is not None and plan.cost is not None
+    # What is still to come would make a saving of what is not run yet.
+    known = launch.state in OVER and launch.paid is not None and plan.cost is not None
     return {
         "start": {
             "planned": iso(launch.due_at),

@@ -192,7 +192,10 @@ def test_the_page_tells_the_plan_and_what_help_waits_for(queue: Pool) -> None:
     held = launch(made, due_at=now, why="quota", why_values={"running": 3, "target": "market", "most": 3})
     launch(made, due_at=now, part=2, state=LaunchState.RUNNING)
     found = client.get(f"{API}/{row.pk}").json()
-    assert found["waits_for"] == f"Launch {held.pk} waits: 3 machines run on market, 3 is the limit."
+    assert (
+        found["waits_for"]
+        == f"Launch {held.pk} waits: The limit of market is reached: 3 of at most 3 machines."
+    )
     assert (found["machines"], found["running"]) == (2, 1)
     type(held).objects.update(state=LaunchState.CANCELLED, ended_at=now)
     found = client.get(f"{API}/{row.pk}").json()

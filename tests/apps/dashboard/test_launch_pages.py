@@ -87,7 +87,7 @@ def test_the_queue_and_one_launch(story: Launch) -> None:
         target=story.plan.target, machine="i-9", launched_at=now, first_seen_at=now, seen_at=now
     )
     page = text(client, "/launches/")
-    for words in ("machines run and 1 launches wait", "It is due at", "up to $0.30", "i-9", "$10.00"):
+    for words in ("machine runs and 1 launch waits", "It is due at", "up to $0.30", "i-9", "$10.00"):
         assert words in page, words
     page = text(client, f"/launches/{story.pk}/")
     for words in (
@@ -96,6 +96,63 @@ def test_the_queue_and_one_launch(story: Launch) -> None:
     ):  # fmt: skip
         assert words in page, words
     assert text(client, f"/launches/{later.pk}/")
+
+
+def test_one_launch_tells_sums_places_and_checkpoints(story: Launch) -> None:
+    """By hand: 1 h ran on i-1 and cost 0.04; i-2 runs for an hour by now. 0.25 h lost cost 0.0100."""
+    Launch.objects.filter(pk=story.pk).update(lost_cost=Decimal("0.01"))
+    Checkpoint.objects.create(
+        attempt=story.attempts.get(number=3), at=timezone.now(), work_hours=1.25, name="c4"
+    )
+    page = text(signed_in(Role.VIEWER), f"/launches/{story.pk}/")
+    assert "use1-az1" not in page  # the plan says us-east-1a, so does what ran
+    for words in (
+        "so far; priced attempts: 1 of 2", "$0.0400", "$0.0100", "Cost so far",
+        '<td class="num">4.00</td>',
+        '<td class="num">2.00</td>', "c3", "not found: it does not count", "in UTC", "0.0400 USD",
+    ):  # fmt: skip
+        assert words in page, words
+    detail = signed_in(Role.ENGINEER).get(f"/api/v1/launches/{story.pk}").json()
+    assert detail["plan_against_actual"]["cost"]["difference"] is None
+    Attempt.objects.filter(launch=story, number=3).update(
+        state="ended", ending="done", paid=Decimal("0.07"), ended_at=timezone.now()
+    )
+    Launch.objects.filter(pk=story.pk).update(
+        state=LaunchState.COMPLETED, ended_at=timezone.now(), paid=Decimal("0.11"), currency="USD"
+    )
+    page = text(signed_in(Role.ADMIN), f"/launches/{story.pk}/")
+    for words in ('is done and cost <span class="key">$0.11</span>', "from prices of the hours that ran"):
+        assert words in page, words
+    assert "so far" not in page
+    detail = signed_in(Role.FINANCE).get(f"/api/v1/launches/{story.pk}").json()
+    assert detail["plan_against_actual"]["cost"] == {
+        "planned": "0.08", "actual": "0.11", "difference": "0.03"
+    }  # fmt: skip
+
+
+def test_a_launch_that_asks_says_what_for_and_stands_before_what_waits(story: Launch) -> None:
+    now = timezone.now()
+    launch(story.plan, part=2, due_at=now - timedelta(hours=9), next_at=now - timedelta(hours=9))
+    asks = launch(
+        story.plan, part=3, due_at=now, state=LaunchState.INTERRUPTED, asked_high=Decimal("0.39"),
+        approved_high=Decimal("0.35"), paid=Decimal("0.18"), currency="USD",
+    )  # fmt: skip
+    client = signed_in(Role.FINANCE)
+    page = client.get("/launches/")
+    assert [one["it"].part for one in page.context["live"]] == [1, 3, 2]
+    content = page.content.decode()
+    for words in ("paid so far $0.18", "up to $0.35", "It runs."):
+        assert words in content, words
+    page_of_it = text(client, f"/launches/{asks.pk}/")
+    assert 'Nightly asks for up to <span class="key">$0.39</span>' in page_of_it
+
+
+def test_plans_that_wait_stand_before_newer_ones() -> None:
+    place = target()
+    first = plan(place, state=PlanState.REQUESTED)
+    plan(place)
+    page = signed_in(Role.VIEWER).get("/launches/plans/")
+    assert page.context["rows"][0]["it"] == first
 
 
 def test_a_plan_is_approved_and_cancelled_with_a_reason() -> None:
