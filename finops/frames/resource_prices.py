@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from finops.frames.cost_items import Sku
-from finops.frames.storage_classes import first_band, storage_classes
+from finops.frames.storage_classes import price_bands, storage_classes
 
 _TABLE = Path(__file__).parent / "data" / "resource_prices.csv"
 
@@ -21,7 +21,9 @@ _TABLE = Path(__file__).parent / "data" / "resource_prices.csv"
 @dataclass(frozen=True, slots=True)
 class ResourcePrice:
     """`up_to`: the most units of one resource for which it holds; None: any number. `later`: it is dated
-    after the day that was asked for."""
+    after the day that was asked for. `bands`: (from so many units on, price) of what lies beyond the first
+    band.
+    """
 
     price: Decimal
     currency: str
@@ -29,6 +31,7 @@ class ResourcePrice:
     as_of: date
     source: str
     later: bool = False
+    bands: tuple[tuple[Decimal, Decimal], ...] = ()
 
 
 @cache
@@ -72,5 +75,7 @@ def _bucket_price(provider: str, sku: Sku, on: date) -> ResourcePrice | None:
         "put": found.put_per_1000,
         "get": found.get_per_1000,
     }[sku.detail]
-    up_to = first_band(provider, sku.region, sku.name) if sku.detail == "storage" else None
-    return ResourcePrice(price, "USD", up_to, found.valid_from, found.source)
+    if sku.detail != "storage":
+        return ResourcePrice(price, found.currency, None, found.valid_from, found.source)
+    bands, up_to = price_bands(provider, sku.region, sku.name, on)
+    return ResourcePrice(price, found.currency, up_to, found.valid_from, found.source, bands=bands)

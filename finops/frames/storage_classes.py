@@ -147,6 +147,24 @@ def first_band(provider: str, region: str, storage_class: str) -> Decimal | None
     return None
 
 
+def price_bands(
+    provider: str, region: str, storage_class: str, on: date
+) -> tuple[tuple[tuple[Decimal, Decimal], ...], Decimal | None]:
+    """(bands beyond the first as (from GiB, price per GiB and month), GiB up to which prices are known).
+
+    Bands are marginal: what a GiB costs depends on how many lie below it, by the month and for all buckets of
+    an account in a region. None where there is no end.
+    """
+    end = first_band(provider, region, storage_class)
+    found: list[tuple[Decimal, Decimal]] = []
+    for row in _lines("storage_price_bands.csv"):
+        here = (row["provider"], row["region"], row["class"]) == (provider, region, storage_class)
+        if here and date.fromisoformat(row["valid_from"]) <= on and Decimal(row["from_gib"]) == end:
+            found.append((end, Decimal(row["per_gib_month"])))
+            end = Decimal(row["to_gib"]) if row["to_gib"] else None
+    return tuple(found), end
+
+
 def tiers(
     provider: str, region: str, storage_class: str, on: date, *, opt_in: bool = False
 ) -> tuple[Tier, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -146,7 +147,7 @@ def test_the_wheel_takes_along_every_module_that_it_imports() -> None:
     names = ast.literal_eval(
         (ROOT / "client/setup.py").read_text().split("ENGINE = ", 1)[1].split("\n)\n")[0] + ")"
     )
-    files = [path for name in names for path in ([ROOT / name] if name.endswith((".py", ".csv")) else
+    files = [path for name in names for path in ([ROOT / name] if name.endswith((".py", ".csv", ".txt")) else
              sorted((ROOT / name).glob("*.py")))]  # fmt: skip
     brought = {str(path.relative_to(ROOT).with_suffix("")).replace(os.sep, ".") for path in files}
     brought |= {name.removesuffix(".__init__") for name in brought}
@@ -166,6 +167,10 @@ def test_the_wheel_takes_along_every_module_that_it_imports() -> None:
                     alias.name for alias in node.names if alias.name.split(".")[0] in ("finops", "apps")
                 }
     assert missing == set()
+    there = {path.name for path in (ROOT / "finops/frames/data").iterdir()}
+    texts = "".join(path.read_text() for path in files if path.suffix == ".py")
+    named = {name for name in re.findall(r'"(\w+\.(?:csv|txt))"', texts) if name in there}
+    assert named - {Path(name).name for name in names} == set()
 
 
 def test_it_needs_neither_django_nor_yaml_to_judge_a_plan(tmp_path: Path) -> None:

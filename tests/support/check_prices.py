@@ -25,7 +25,14 @@ def prices_of(resources: Iterable[Resource]) -> dict[PriceKey, Price]:
             listed = resource_price("aws", sku, date(2026, 11, 30))
             if listed is not None:
                 amount = Range.of(listed.price)
-                found[key] = Price(amount, listed.currency, listed.source, "2026-11-30", up_to=listed.up_to)
+                found[key] = Price(
+                    amount,
+                    listed.currency,
+                    listed.source,
+                    "2026-11-30",
+                    up_to=listed.up_to,
+                    bands=listed.bands,
+                )
         elif market == ON_DEMAND and sku.name in MACHINES:
             found[key] = Price(Range.of(Decimal(MACHINES[sku.name])), "USD", "test", "2026-07-20")
         elif market != ON_DEMAND and sku.name in SPOTS:

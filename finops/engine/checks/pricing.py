@@ -27,7 +27,8 @@ ABSENT = "absent"
 @dataclass(frozen=True, slots=True)
 class Price:
     """Price of one unit as a range (Spot has an interval), with where it comes from. `sample`: how many past
-    decisions the interval rests on.
+    decisions the interval rests on. `bands`: (from so many units on, price) of what is beyond the first band,
+    in their order; each unit costs what its own band says.
     """
 
     amount: Range
@@ -37,6 +38,34 @@ class Price:
     later: bool = False
     up_to: Decimal | None = None
     sample: int | None = None
+    bands: tuple[tuple[Decimal, Decimal], ...] = ()
+
+    def cost(self, amount: Range) -> Range:
+        """What an amount costs: the marginal sum over the bands, exact."""
+        found = amount.times(self.amount)
+        return Range(
+            *(
+                EXACT.add(cost, band_change(units, first, self.bands))
+                for cost, units, first in (
+                    (found.low, amount.low, self.amount.low),
+                    (found.expected, amount.expected, self.amount.expected),
+                    (found.high, amount.high, self.amount.high),
+                )
+            )
+        )
+
+
+def band_change(units: Decimal, first: Decimal, bands: Iterable[tuple[Decimal, Decimal]]) -> Decimal:
+    """What bands change of `units` x the first price: each one differs from the one before.
+
+    >>> band_change(Decimal(60000), Decimal("0.023"), [(Decimal(51200), Decimal("0.022"))])
+    Decimal('-8.800')
+    """
+    change, before = ZERO, first
+    for start, price in bands:
+        change = EXACT.add(change, EXACT.multiply(max(units - start, ZERO), price - before))
+        before = price
+    return change
 
 
 PriceKey = tuple[Sku, str]
@@ -137,7 +166,7 @@ def item_cost(item: Item, prices: Prices, used: dict[PriceKey, Price]) -> Range 
     for sku, price in zip(item.skus, found, strict=True):
         used[(sku, item.priced_as)] = price
     if len(found) == 1 and not item.weights:
-        return item.amount.times(found[0].amount)
+        return found[0].cost(item.amount)
     weights = item.weights or (Decimal(1),) * len(found)
     each = [
         Range(*(EXACT.divide(a, w) for a in (p.amount.low, p.amount.expected, p.amount.high)))

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import ROUND_CEILING, Decimal
 
 from finops.engine.checks.alternatives import Alternative, Evidence, NotOffered, Way
+from finops.engine.checks.pricing import band_change
 from finops.engine.storage.bill import KIB_PER_GIB, Cell, monthly
 from finops.frames.cost_items import Range, Resource, Stored
-from finops.frames.storage_classes import StorageClass
+from finops.frames.storage_classes import StorageClass, price_bands, storage_classes
 
+PROVIDER = "aws"
 DAYS_PER_MONTH = Decimal(365) / 12
 ZERO, THOUSAND = Decimal(0), Decimal(1000)
 
@@ -68,7 +71,7 @@ def stored(resources: Iterable[Resource], facts: StorageFacts) -> Iterator[Way]:
         if found is not None:
             yield _listed(one.address, held, found)
         else:
-            yield _new(one.address, held, facts.classes.get(one.after.region) or {})
+            yield _new(one.address, held, facts.classes.get(one.after.region) or {}, one.after.region)
 
 
 def _listed(address: str, held: Stored, found: ListedBucket) -> Way:
@@ -87,7 +90,7 @@ def _listed(address: str, held: Stored, found: ListedBucket) -> Way:
     )
 
 
-def _new(address: str, held: Stored, classes: Mapping[str, StorageClass]) -> Way:
+def _new(address: str, held: Stored, classes: Mapping[str, StorageClass], region: str) -> Way:
     missing = [
         name
         for name, value in (
@@ -107,7 +110,10 @@ def _new(address: str, held: Stored, classes: Mapping[str, StorageClass]) -> Way
         to = classes[name]
         if name == start.name:
             continue
-        ends = [_month(held, end, start, standard) - _month(held, end, to, standard) for end in _CASES]
+        ends = [
+            _month(held, end, start, standard, region) - _month(held, end, to, standard, region)
+            for end in _CASES
+        ]
         saving = Range(min(ends), ends[1], max(ends))
         if best is None or saving.expected > best[0].expected:
             best = (saving, to)
@@ -125,7 +131,16 @@ def _new(address: str, held: Stored, classes: Mapping[str, StorageClass]) -> Way
 _CASES = ("low", "expected", "high")
 
 
-def _month(held: Stored, case: str, where: StorageClass, standard: StorageClass) -> Decimal:
+def _beyond(gib: Decimal, where: StorageClass, region: str) -> Decimal:
+    """What the bands of a listed price take off; an own price has none."""
+    listed = storage_classes(PROVIDER, region, date.max).get(where.name)
+    if listed is None or listed.per_gib_month != where.per_gib_month:
+        return ZERO
+    bands, _end = price_bands(PROVIDER, region, where.name, date.max)
+    return band_change(gib, where.per_gib_month, bands)
+
+
+def _month(held: Stored, case: str, where: StorageClass, standard: StorageClass, region: str) -> Decimal:
     gib, count, puts, gets = (
         ZERO if value is None else getattr(value, case)
         for value in (held.gib, held.objects, held.puts, held.gets)
@@ -139,6 +154,7 @@ def _month(held: Stored, case: str, where: StorageClass, standard: StorageClass)
     early = max(ZERO, written - max(kib, where.min_billable_kib) * objects / KIB_PER_GIB)
     return (
         monthly([cell], where, standard).total
+        + _beyond(gib, where, region)
         + puts / THOUSAND * where.put_per_1000
         + early * where.per_gib_month
     )

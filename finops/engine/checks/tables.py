@@ -19,7 +19,7 @@ def table_price(provider: str, sku: Sku, on: date) -> Price | None:
         return None
     return Price(
         Range.of(listed.price), listed.currency, listed.source, listed.as_of.isoformat(), listed.later,
-        listed.up_to,
+        listed.up_to, bands=listed.bands,
     )  # fmt: skip
 
 
