@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from apps.costchecks import wording
 from finops.engine.checks.alternatives import Alternative, Cheaper, NotOffered
 from finops.engine.checks.policies import Outcome, Verdict, worst
 from finops.engine.checks.pricing import Line, Priced, ordered
-from finops.engine.spend import sorted_by_amount
+from finops.engine.spend import EXACT, sorted_by_amount
 from finops.frames.cost_items import Range, Reading
+from finops.frames.list_prices import PRICE_DECIMALS
 from finops.text.addresses import masked
 from finops.text.numbers import decimal_text
 
+PLACES = PRICE_DECIMALS
+_STEP = Decimal(1).scaleb(-PLACES)
 # Resources that are listed; totals are over all.
 MOST_LISTED = 2000
 EXIT_CODES = {Verdict.PASS: 0, Verdict.WARN: 0, Verdict.CANNOT_JUDGE: 30, Verdict.DENY: 20}
@@ -33,7 +37,20 @@ def range_document(found: Range | str | None) -> dict[str, str | None] | str | N
     """Low, expected, high as decimal strings; "absent"; null for unknown."""
     if not isinstance(found, Range):
         return found
-    return {name: decimal_text(getattr(found, name)) for name in ("low", "expected", "high")}
+    return {name: amount_text(getattr(found, name)) for name in ("low", "expected", "high")}
+
+
+def amount_text(found: Decimal | None) -> str | None:
+    """A number of a document: rounded here alone, to the places that list prices are kept with.
+
+    Whatever is divided before (a day's run by its hours, an offer by what is left of it) is exact to 28
+    digits and more, which nobody can read and no provider bills.
+    """
+    if found is None:
+        return None
+    places = found.as_tuple().exponent
+    kept = found if not isinstance(places, int) or places >= -PLACES else EXACT.quantize(found, _STEP)
+    return decimal_text(kept)
 
 
 def check_document(
@@ -177,8 +194,8 @@ def _policy(outcome: Outcome, currency: str | None) -> dict[str, Any]:
         "limit": decimal_text(policy.limit),
         "currency": policy.currency or None,
         "case": policy.case,
-        "found": decimal_text(outcome.found),
-        "excess": decimal_text(outcome.excess),
+        "found": amount_text(outcome.found),
+        "excess": amount_text(outcome.excess),
         "addresses": list(outcome.addresses[:50]),
         "resources": len(outcome.addresses),
         "code": outcome.code,

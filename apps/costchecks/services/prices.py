@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +11,7 @@ from apps.accounts.models import Organisation
 from apps.catalog.models import InstanceType
 from apps.prices.selectors.list_prices import on_demand_prices
 from apps.recommendations.services import advise_launch
+from apps.storage.selectors.prices import own_prices
 from finops.engine.checks.pricing import Price, PriceKey
 from finops.engine.checks.tables import table_price
 from finops.engine.workload import WorkloadError
@@ -21,6 +22,8 @@ MOST_SPOT = 12
 # A Spot price is that of a day's run begun now, with the interval that advice gives it.
 SPOT_HOURS = 24
 PROVIDER = "aws"
+# The item of the organisation's own storage prices behind each component of a bucket.
+STORAGE_ITEMS = {"storage": "per_gib_month", "put": "put_per_1000", "get": "get_per_1000"}
 
 
 def check_prices(
@@ -52,7 +55,41 @@ def check_prices(
         price = spot_price(sku, at=at, organisation=organisation, zone=spot_zone(market) or "")
         if price is not None:
             found[(sku, market)] = price
+    _own_storage_prices(found, keys, at.date(), organisation)
     return found, [f"{sku.name} in {spot_zone(market) or sku.region}" for sku, market in spot[MOST_SPOT:]]
+
+
+def _own_storage_prices(
+    found: dict[PriceKey, Price], keys: Collection[PriceKey], on: date, organisation: Organisation
+) -> None:
+    """The organisation's own prices of buckets in the place of the tables'; an own price has no bands.
+
+    A bucket whose prices are not all in one currency, or not in that of all else, has none: an unpriced part
+    is counted, amounts of two currencies are never added.
+    """
+    buckets = [(sku, market) for sku, market in keys if sku.service == "s3"]
+    for region in {sku.region for sku, _ in buckets}:
+        newest = {
+            (row.storage_class, row.item): row
+            for row in sorted(own_prices(organisation, PROVIDER, region), key=lambda row: row.on)
+            if row.on <= on
+        }
+        for sku, market in buckets:
+            if sku.region != region:
+                continue
+            mine = {item: newest.get((sku.name, item)) for item in STORAGE_ITEMS.values()}
+            own, listed = mine[STORAGE_ITEMS[sku.detail]], found.get((sku, market))
+            if own is not None:
+                found[(sku, market)] = Price(
+                    Range.of(own.price), own.currency, own.source, own.on.isoformat()
+                )
+            elif listed is not None and any(row and row.currency != listed.currency for row in mine.values()):
+                del found[(sku, market)]
+    others = {price.currency for (sku, _), price in found.items() if sku.service != "s3"}
+    if len(others) == 1:
+        for key in buckets:
+            if key in found and found[key].currency not in others:
+                del found[key]
 
 
 def spot_price(sku: Sku, *, at: datetime, organisation: Organisation, zone: str = "") -> Price | None:

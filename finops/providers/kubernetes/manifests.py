@@ -293,15 +293,17 @@ def _claim(spec: Mapping[str, Any], component: str, count: Range, address: str, 
     region = word_of(said, "region")
     asked = _map(spec.get("resources"), address, "spec.resources", source)
     size = _map(asked.get("requests"), address, "spec.resources.requests", source).get("storage")
+    # A size that is none is refused whatever else is not stated.
+    told = size not in (None, "")
+    gib = _quantity(size, address, "spec.resources.requests.storage", source) / 2**30 if told else None
     if not isinstance(kind, str) or not kind:
         return Item(
             component, "GiB-month", (), None, "the class of storage is the cluster's; usage storage_class"
         )
     if not region:
         return Item(component, "GiB-month", (), None, "the region is not stated; usage region")
-    if size in (None, ""):
+    if gib is None:
         return Item(component, "GiB-month", (), None, "its size is not stated")
-    gib = _quantity(size, address, "spec.resources.requests.storage", source) / 2**30
     return Item(component, "GiB-month", (Sku("ebs", region, kind, "storage"),), Range.of(gib).times(count))
 
 

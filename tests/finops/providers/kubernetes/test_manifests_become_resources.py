@@ -77,6 +77,23 @@ def test_spot_nodes_ranges_of_replicas_lists_and_several_documents() -> None:
     ]
 
 
+@pytest.mark.parametrize("size", ["-5Gi", "NaN", "Infinity", "1e40", "ten", "'5,5Gi'", "[1]"])
+@pytest.mark.parametrize("usage", [b"{}", NODE], ids=["no region", "region"])
+@pytest.mark.parametrize("named", ["storageClassName: gp2, ", ""], ids=["class", "no class"])
+def test_a_size_that_is_none_is_refused_whatever_else_is_not_stated(
+    size: str, usage: bytes, named: str
+) -> None:
+    text = f"""
+kind: PersistentVolumeClaim
+metadata: {{name: data}}
+spec: {{{named}resources: {{requests: {{storage: {size}}}}}}}
+"""
+    with pytest.raises(CheckInputError) as refused:
+        read(text, usage)
+    assert (refused.value.file, refused.value.address) == ("k.yaml", "PersistentVolumeClaim/data")
+    assert "storage" in refused.value.field
+
+
 def test_claims_balancers_and_jobs() -> None:
     text = """
 kind: PersistentVolumeClaim
