@@ -175,7 +175,7 @@ def lanes(row: Launch, attempts: Sequence[Attempt], now: datetime) -> dict[str, 
     ran = [one for one in attempts if one.started_at is not None]
     start = min([row.due_at, *(one.prepared_at for one in attempts)])
     planned_end = row.due_at + timedelta(hours=row.hours)
-    end = max([planned_end, *((one.ended_at or min(now, planned_end)) for one in ran)])
+    end = max([planned_end, *((one.ended_at or now) for one in ran)])
     length = max((end - start).total_seconds(), 60.0)
 
     def at(moment: datetime) -> float:

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from apps.accounts.models import Membership, Organisation, User
 from apps.accounts.roles import Role
+from apps.dashboard.presenters.launches import lanes
 from apps.launches.models import (
     Attempt,
     Checkpoint,
@@ -128,6 +129,16 @@ def test_one_launch_tells_sums_places_and_checkpoints(story: Launch) -> None:
     assert detail["plan_against_actual"]["cost"] == {
         "planned": "0.08", "actual": "0.11", "difference": "0.03"
     }  # fmt: skip
+
+
+def test_a_machine_that_runs_past_the_plan_is_on_the_axis(story: Launch) -> None:
+    """Planned 4 h from 2 h ago; seen 8 h later, attempt 3 has run 9 of the 10 h: from a tenth to the end."""
+    later = timezone.now() + timedelta(hours=8)
+    found = lanes(story, list(story.attempts.order_by("number")), later)
+    assert found["end"] == later
+    running = found["attempts"][2]
+    assert (float(running["left"]), float(running["width"])) == pytest.approx((10, 90), abs=0.1)
+    assert (float(found["plan"]["width"]), running["inside"]) == (pytest.approx(40, abs=0.1), True)
 
 
 def test_a_launch_that_asks_says_what_for_and_stands_before_what_waits(story: Launch) -> None:
