@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 
 from apps.ingest.models import Feed
 from finops.providers.aws.bill_bucket import BUCKET, PREFIX, BillPlace
-from finops.providers.aws.bill_setup import ACCOUNT, EXTERNAL_ID, PRINCIPAL, REGION
+from finops.providers.aws.bill_setup import EXTERNAL_ID
+from finops.providers.aws.names import ACCOUNT, REGION, role_account
 from finops.providers.aws.session import Access
 
 
@@ -26,7 +27,7 @@ def bucket_fields(
         errors["prefix"] = _("Letters, digits and ! - _ . ( ) / = +, no slash at its ends.")
     if not REGION.fullmatch(region):
         errors["region"] = _("Not a region, for example us-east-1.")
-    if role_arn and (ACCOUNT.fullmatch(role_arn) or not PRINCIPAL.fullmatch(role_arn)):
+    if role_arn and not role_account(role_arn):
         errors["role_arn"] = _("Not the ARN of a role.")
     if external_id and not EXTERNAL_ID.fullmatch(external_id):
         errors["external_id"] = _("2 or more letters, digits and + = , . @ : / _ -")

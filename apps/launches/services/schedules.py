@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -29,6 +28,7 @@ from apps.launches.services.executors import aws_access
 from apps.launches.services.said import said
 from apps.recommendations.services.stated import only_from, state_move
 from finops.engine.launches.stop_schedule import START, STOP, Switch, SwitchPlan
+from finops.providers.aws.names import is_region
 from finops.providers.aws.switching import Switched, open_switcher
 from finops.providers.base import ProviderError, TransientError
 
@@ -37,7 +37,6 @@ MOST_TRIES = 5
 # A turn whose worker died is taken up again after so long.
 TAKEN = timedelta(minutes=10)
 MOST_HOLIDAYS = 400
-_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d{1,2}")
 # (target, region) -> what stops and starts there; tests give their own.
 Switching = Callable[[LaunchTarget, str], Any]
 
@@ -87,7 +86,7 @@ def schedule_request(
     """Ask for a schedule; it does nothing before it is approved. Raises ValidationError by field."""
     if target is None or target.organisation_id != organisation.pk or target.executor != Kind.AWS:
         raise ValidationError({"target": _("There is no such account of AWS in this organisation.")})
-    if not _REGION.fullmatch(region):
+    if not is_region(region):
         raise ValidationError({"region": _("A region such as us-east-1.")})
     words = " ".join(name.split())
     if not 1 <= len(words) <= 100:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
@@ -12,10 +10,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
 from apps.accounts.services import audit_record
 from apps.recommendations.models import BuyingAccount
+from finops.providers.aws.names import ACCOUNT, role_account
 from finops.providers.aws.offers import PROVIDER
-
-_ACCOUNT = re.compile(r"[0-9]{12}")
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):role/[\w+=,.@/-]{1,150}")
 
 
 def buyer_save(
@@ -28,13 +24,13 @@ def buyer_save(
     active: bool = True,
 ) -> BuyingAccount:
     """Name an account that may buy, or change its role or switch. Raises ValidationError by field."""
-    if not _ACCOUNT.fullmatch(account):
+    if not ACCOUNT.fullmatch(account):
         raise ValidationError({"account": _("An account's number has twelve digits.")})
-    named = _ROLE.fullmatch(role)
-    if role and named is None:
+    named = role_account(role)
+    if role and not named:
         raise ValidationError({"role": _("No ARN of a role: arn:aws:iam::ACCOUNT:role/NAME.")})
-    if named is not None and named[1] != account:
-        raise ValidationError({"role": _("The role is of account %(account)s.") % {"account": named[1]}})
+    if named and named != account:
+        raise ValidationError({"role": _("The role is of account %(account)s.") % {"account": named}})
     given = {"credentials": role, "external_id": external_id.strip(), "active": active}
     with transaction.atomic():
         row = BuyingAccount.objects.select_for_update().filter(provider=PROVIDER, account=account).first()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Any
 
@@ -20,10 +19,9 @@ from apps.storage.selectors import bucket_of
 from apps.workloads.selectors import workload_find
 from finops.engine.workload import WorkloadError
 from finops.frames.storage import CURRENT, NONCURRENT
+from finops.providers.aws.names import ACCOUNT, role_account
 
 PROVIDER = "aws"
-_ACCOUNT = re.compile(r"[0-9]{12}")
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):role/[\w+=,.@/-]{1,150}")
 _FIELDS = (
     "checkpoints", "workload", "life_days", "delete_after", "keep_versions", "may_wait", "one_zone",
 )  # fmt: skip
@@ -117,13 +115,13 @@ def storage_account_save(
     active: bool = True,
 ) -> StorageAccount:  # fmt: skip
     """Name an account whose rules may be written, or change its role or switch. Raises ValidationError."""
-    if not _ACCOUNT.fullmatch(account):
+    if not ACCOUNT.fullmatch(account):
         raise ValidationError({"account": _("An account's number has twelve digits.")})
-    named = _ROLE.fullmatch(role)
-    if role and named is None:
+    named = role_account(role)
+    if role and not named:
         raise ValidationError({"role": _("No ARN of a role: arn:aws:iam::ACCOUNT:role/NAME.")})
-    if named is not None and named[1] != account:
-        raise ValidationError({"role": _("The role is of account %(account)s.") % {"account": named[1]}})
+    if named and named != account:
+        raise ValidationError({"role": _("The role is of account %(account)s.") % {"account": named}})
     taken = ValidationError({"account": _("Another organisation has this account.")})
     with transaction.atomic():
         row = StorageAccount.objects.select_for_update().filter(provider=PROVIDER, account=account).first()

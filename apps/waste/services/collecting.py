@@ -27,15 +27,14 @@ from apps.waste.models import ClusterUse, ListedResource, MetricSummary
 from apps.waste.services.advice import billed_resources
 from apps.waste.services.loading import Loaded, cloudwatch_collect, prometheus_cluster, prometheus_nodes
 from finops.frames.money import currencies
+from finops.providers.aws.names import is_region, role_account
 from finops.providers.aws.session import Access
 from finops.providers.base import ProviderError
 
 CLOUDWATCH, PROMETHEUS = "cloudwatch", "prometheus"
 KEPT_SECONDS = 14 * 24 * 3600
 MOST_DAYS, MOST_NAME = 30, 200
-_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
 
 
 def prometheus_urls() -> list[str]:
@@ -60,9 +59,9 @@ def checked(given: Mapping[str, Any]) -> dict[str, str]:
 
 def _cloudwatch(found: Mapping[str, str]) -> dict[str, str]:
     errors = {}
-    if not _REGION.fullmatch(found.get("region", "")):
+    if not is_region(found.get("region", "")):
         errors["region"] = _("Name a region, for example eu-west-1.")
-    if found.get("role") and not _ROLE.fullmatch(found["role"]):
+    if found.get("role") and not role_account(found["role"]):
         errors["role"] = _("Not the ARN of a role.")
     return errors
 

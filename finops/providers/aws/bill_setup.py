@@ -21,10 +21,9 @@ from typing import Any, Literal
 from finops.frames.focus import FOCUS_COLUMNS
 from finops.providers.aws.bill_bucket import BUCKET, PREFIX
 from finops.providers.aws.cur2_columns import CUR2_COLUMNS
+from finops.providers.aws.names import ACCOUNT, REGION
 
 HOME_REGION = "us-east-1"
-ACCOUNT = re.compile(r"[0-9]{12}")
-REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 EXTERNAL_ID = re.compile(r"[A-Za-z0-9+=,.@:/_-]{2,1224}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 PRINCIPAL = re.compile(

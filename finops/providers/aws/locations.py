@@ -7,14 +7,13 @@ own table of endpoints, so they age with the pinned botocore; "EU (" is the spel
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from botocore.loaders import Loader
 
 from finops.frames.money import currencies
+from finops.providers.aws.names import is_region
 
-_CODE = re.compile(r"^[a-z]{2,4}(?:-[a-z]+)+-\d$")
 CHINA = "cn-"
 
 
@@ -41,7 +40,7 @@ def _codes() -> dict[str, str]:
 def region_code(text: str) -> str:
     """The code of a region given by code or by location name; an empty text where neither fits."""
     text = text.strip()
-    if _CODE.match(text):
+    if is_region(text):
         return text
     return _codes().get(text.casefold(), "")
 
