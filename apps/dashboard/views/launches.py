@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -43,6 +43,7 @@ from apps.launches.services.switches import launches_freeze
 from apps.launches.services.trials import plan_trial
 from apps.launches.services.wishes import wish_of
 from apps.launches.tasks import launches_hand_out
+from apps.recommendations.models.approval import Approval
 from apps.workloads.selectors import workload_list
 from finops.engine.workload import WorkloadError
 
@@ -245,10 +246,12 @@ def _limits(organisation: Organisation, now: datetime) -> dict[str, Any]:
 def _launch(request: HttpRequest, row: Launch, status: int = 200, **forms: Any) -> HttpResponse:
     now = datetime.now(UTC)
     attempts = list(row.attempts.prefetch_related("checkpoints").order_by("number"))
+    yeses = list(row.yeses.filter(high=row.asked_high).select_related("user"))
+    membership = cast(SignedInRequest, request).membership
     context = {
         "page": "launches", "row": row, "told": words.launch_row(row, now),
         "heading": words.launch_heading(row), "lanes": words.lanes(row, attempts, now),
-        "attempts": attempts, "yeses": row.yeses.filter(high=row.asked_high).select_related("user"),
+        "attempts": attempts, "yeses": yeses, "mine": _said_yes(membership, yeses),
         "raise_missing": max(0, (standing := raise_standing(row))[1] - standing[0]),
         "may_approve": _may(request, Action.APPROVE_SPEND) and row.state in WAITING,
         "events": [{**event_document(one), "when": one.at} for one in row.events.all()],
@@ -264,12 +267,9 @@ def _plan(request: HttpRequest, plan: LaunchPlan, status: int = 200, **forms: An
     membership = cast(SignedInRequest, request).membership
     approvals = list(plan.approvals.select_related("user"))
     standing = len(standing_approvals(plan))
-    mine = membership is not None and any(
-        one.user_id == membership.user_id or one.role == membership.role for one in approvals
-    )
     context = {
         "page": "launches", "row": plan, "told": words.plan_row(plan), "approvals": approvals,
-        "missing": max(plan.approvals_needed - standing, 0), "mine": mine,
+        "missing": max(plan.approvals_needed - standing, 0), "mine": _said_yes(membership, approvals),
         "may_approve": _may(request, Action.APPROVE_SPEND), "may_launch": _may(request, Action.LAUNCH),
         "can_approve": plan.state == PlanState.REQUESTED,
         "can_cancel": plan.state in {PlanState.DRAFT, PlanState.REQUESTED, PlanState.APPROVED},
@@ -300,6 +300,13 @@ def _tell(request: HttpRequest, change: Callable[..., Any], told: str, **given: 
         messages.error(request, " ".join(error.messages))
     else:
         messages.success(request, told)
+
+
+def _said_yes(membership: Membership | None, given: Sequence[Approval]) -> bool:
+    """Whether this person, or somebody of their role, has said yes."""
+    return membership is not None and any(
+        one.user_id == membership.user_id or one.role == membership.role for one in given
+    )
 
 
 def _percent(share: float | None) -> float | None:

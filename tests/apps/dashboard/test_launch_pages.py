@@ -21,6 +21,7 @@ from apps.launches.models import (
     LaunchGuard,
     LaunchPlan,
     LaunchState,
+    LaunchYes,
     PlanState,
     Stray,
 )
@@ -156,6 +157,13 @@ def test_a_launch_that_asks_says_what_for_and_stands_before_what_waits(story: La
         assert words in content, words
     page_of_it = text(client, f"/launches/{asks.pk}/")
     assert 'Nightly asks for up to <span class="key">$0.39</span>' in page_of_it
+    assert "Approve up to $0.39" in page_of_it
+    person = User.objects.get(email__startswith="finance@")
+    LaunchYes.objects.create(launch=asks, user=person, role=Role.FINANCE, high=Decimal("0.39"), at=now)
+    page_of_it = text(client, f"/launches/{asks.pk}/")
+    assert "Approve up to $0.39" not in page_of_it
+    assert "The next yes comes from another person" in page_of_it
+    assert "Approve up to $0.39" in text(signed_in(Role.ADMIN), f"/launches/{asks.pk}/")
 
 
 def test_plans_that_wait_stand_before_newer_ones() -> None:
