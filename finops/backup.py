@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def backup_write(
     try:
         _run("pg_dump", database, "--format=custom", "--no-owner", f"--file={folder / 'database.dump'}")
         if lake.exists():
-            shutil.copytree(lake, folder / "lake")
+            _copy_lake(lake, folder / "lake")
     except BaseException:
         _empty(folder)  # the same folder may be named again
         raise
@@ -55,6 +56,20 @@ def backup_write(
         json.dumps({**facts, "files": files}, indent=1) + "\n"
     )  # last: it marks the backup as whole
     return facts
+
+
+def _copy_lake(lake: Path, target: Path) -> None:
+    """Every file that is still there when its turn comes.
+
+    Imports stage files beside the tables before they wait for the lock, and take them away where they are
+    refused. No table names such a file; those that one names go only with the lock.
+    """
+    for here, _folders, names in os.walk(lake):
+        there = target / Path(here).relative_to(lake)
+        there.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            with suppress(FileNotFoundError):
+                shutil.copy2(Path(here) / name, there / name)
 
 
 def _files(folder: Path) -> dict[str, list[Any]]:
