@@ -59,7 +59,8 @@ class Outlook:
     def _cost(self, offer: Offer) -> float:
         key = key_of(offer)
         past = live.past_of([self.sightings.get(key, [])], now=self.now, hazard_per_hour=self.hazard_per_hour)
-        return live.cost_of_pool(Hour(self.prices[key], self.on_demand), past, self.pace)
+        hour = Hour(self.prices[key], self.on_demand)
+        return live.cost_of_pool(hour, past, self.pace, hazard_per_hour=self.hazard_per_hour)
 
     def _hour(self) -> Hour:
         return Hour(min(self.prices.values()), self.on_demand)

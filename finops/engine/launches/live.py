@@ -2,7 +2,9 @@
 
 Nobody shows a live launch the availability of a market tick by tick. It is seen where machines ran, were
 taken back, or were refused for lack of capacity; the time between is unknown. These sightings, on ticks of
-`GRID` seconds, are the past that the plan learns from; what is not seen leans on the priors.
+`GRID` seconds, are the past that the plan learns from; the rest leans on a prior: a run with or without Spot
+lasts about as long again as it has lasted, half an hour at least; Spot that was there before anybody looked
+has been there for an hour.
 
 The plan proposes, `last_moment` disposes: nothing is started or waited for that could miss the deadline. What
 `last_moment` keeps in reserve the plan does not plan with. A lost machine costs half of the work between two
@@ -17,9 +19,11 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from finops.engine.launches.deadline import Job, Market, Standing
 from finops.engine.launches.last_moment import Pace, may_start_spot, may_wait
-from finops.engine.launches.plan_ahead import PRIOR_SECONDS, Past, PlanAhead
+from finops.engine.launches.plan_ahead import AGES, PRIOR_SECONDS, Floats, Past, PlanAhead
 
 # Between two looks at a market that had no machine, seconds.
 LOOK = 300
@@ -29,6 +33,9 @@ LONGEST_LOOK = 1800
 GRID = 600
 # Ticks without a look that are taken to be as the one before: so long a look may be away, and be late.
 BRIDGED = LONGEST_LOOK // GRID
+MET = (0, 3600)
+# Middles of the bands of age, by ratio; of the first one half an hour, of the last one as if it ended too.
+AS_LONG_AGAIN = np.array([1800.0, *np.sqrt(AGES[1:] * np.append(AGES[2:], 3 * AGES[-1]))])
 # A plan has at most so many steps: a longer job is planned in longer ones.
 STEPS = 300
 # Waiting has to save so much of what is ahead: work that is done sooner for the same money is better.
@@ -64,8 +71,8 @@ def past_of(
     In a tick with several sightings of one pool the last one counts. `hazard_per_hour`: of interruptions, as
     given for the job.
     """
-    lasts = PRIOR_SECONDS if not hazard_per_hour else 3600 / hazard_per_hour
-    past = Past(gap, (PRIOR_SECONDS, lasts))
+    lasts: float | Floats = AS_LONG_AGAIN if not hazard_per_hour else 3600 / hazard_per_hour
+    past = Past(gap, (AS_LONG_AGAIN, lasts), MET)
     this = int(now // gap)
     ticks: dict[int, bool] = {}
     for sightings in pools:
@@ -143,9 +150,10 @@ def worth_moving(pace: Pace, hour: Hour, past: Past, *, done_since: float) -> bo
     return plan.costs(_standing(pace))[Market.SPOT] < here
 
 
-def cost_of_pool(hour: Hour, past: Past, pace: Pace) -> float:
+def cost_of_pool(hour: Hour, past: Past, pace: Pace, *, hazard_per_hour: float | None = None) -> float:
     """Of an hour on Spot in a pool that is there, with what its losses cost on demand."""
-    ends = (past.ended[1].sum() + 1) / (past.seconds[1].sum() + past.prior_seconds[1])
+    lasts = PRIOR_SECONDS if not hazard_per_hour else 3600 / hazard_per_hour
+    ends = (past.ended[1].sum() + 1) / (past.seconds[1].sum() + lasts)
     return float(hour.spot + ends * (pace.overhead + pace.unsaved / 2) * hour.on_demand)
 
 

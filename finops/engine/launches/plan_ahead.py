@@ -58,11 +58,13 @@ def advice(job: Job, gap: int, history: Flags) -> Choose:
 class Past:
     """Time spent and runs ended by [unavailable, available] and band of age.
 
-    `prior_seconds`: how long runs of either kind are taken to last before any was seen.
+    `prior_seconds`: how much longer runs of either kind are taken to last before any was seen, for all ages
+    or by band of age; what is seen scales it. `met_seconds`: the ages of runs whose begin was not seen.
     """
 
     gap: int
-    prior_seconds: tuple[float, float] = (PRIOR_SECONDS, PRIOR_SECONDS)
+    prior_seconds: tuple[float | Floats, float | Floats] = (PRIOR_SECONDS, PRIOR_SECONDS)
+    met_seconds: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         # In units of the newest tick's weight, which grows: as if the older ones faded, in less time.
@@ -89,6 +91,8 @@ class Past:
         if self.there is not None and there != self.there:
             self._ended[self.there][self._band(self.age)] += self._weight
             self.age = 0
+        elif self.there is None:
+            self.age = self.met_seconds[there]
         self.there = there
         self._seconds[there][self._band(self.age)] += self.gap * self._weight
         self.age += self.gap
@@ -119,8 +123,9 @@ class Past:
 
     def _rates(self, kind: int) -> Floats:
         ended, seconds = self.ended[kind], self.seconds[kind]
-        overall = (ended.sum() + 1) / (seconds.sum() + self.prior_seconds[kind])
-        found: Floats = (ended + 1) / (seconds + 1 / overall)
+        prior = self.prior_seconds[kind]
+        scale = (ended.sum() + 1) / ((seconds / prior).sum() + 1)
+        found: Floats = (ended + 1) / (seconds + prior / scale)
         return found
 
     def transitions(self, step: int) -> Floats:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from finops.engine.launches.deadline import Market
 from finops.engine.launches.last_moment import Pace, may_start_spot, may_wait
 from finops.engine.launches.live import (
+    AS_LONG_AGAIN,
     LOOK,
     Hour,
     Sighting,
@@ -60,9 +61,21 @@ def test_the_tick_of_now_is_not_yet_the_past() -> None:
 
 def test_without_sightings_the_given_hazard_counts() -> None:
     past = past_of([], now=0, hazard_per_hour=0.5)
-    assert past.prior_seconds == (PRIOR_SECONDS, 7200)
     # Of no run that was seen: one ends in two hours.
-    assert cost_of_pool(HOUR, past, pace()) == pytest.approx(1 + 660 / 7200 * 3.15)
+    cost = cost_of_pool(HOUR, past, pace(), hazard_per_hour=0.5)
+    assert cost == pytest.approx(1 + 660 / 7200 * 3.15)
+    past.see(True)
+    assert past.rate() == pytest.approx(1 / (600 + 7200 / (1 / (600 / 7200 + 1))))
+
+
+def test_without_a_hazard_a_run_lasts_about_as_long_again() -> None:
+    assert AS_LONG_AGAIN.round().tolist() == [1800, 2078, 6235, 18706, 56118]
+    past = past_of([[away(0)]], now=600)
+    assert past.rate() == pytest.approx(1 / (600 + 1800 / (1 / (600 / 1800 + 1))))
+    # Spot that is met has been there for an hour.
+    past = past_of([], now=0)
+    past.see(True)
+    assert past.rate() == pytest.approx(1 / (600 + 6235.38290725 / (1 / (600 / 6235.38290725 + 1))))
 
 
 def test_spot_that_is_there_is_taken_and_waited_for() -> None:
