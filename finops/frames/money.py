@@ -39,7 +39,7 @@ def currency_code(text: str) -> str:
     """
     code = text.strip().upper()
     if code not in currencies():
-        raise CurrencyError(f"not a currency of ISO 4217: {text[:60]!r}")
+        raise CurrencyError(f"not a currency: {text[:60]!r}")
     return code
 
 

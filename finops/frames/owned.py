@@ -80,7 +80,7 @@ def check(owned: Owned) -> tuple[str, str] | None:
     if not owned.currency:
         return "currency", "empty"
     if owned.currency not in currencies():
-        return "currency", f"none of ISO 4217: {owned.currency[:60]!r}"
+        return "currency", f"not a currency: {owned.currency[:60]!r}"
     for name in ("commitment_per_hour", "fixed", "hourly"):
         value: Decimal | None = getattr(owned, name)
         if value is not None and (not value.is_finite() or value < 0):

@@ -224,7 +224,7 @@ def _resolve(context: SpotContext, raw: dict[str, str]) -> tuple[str, ...]:
     if not currency:
         raise Reject("currency", "missing currency")
     if currency not in currencies():
-        raise Reject("currency", f"not a currency of ISO 4217: {currency[:60]!r}")
+        raise Reject("currency", f"not a currency: {currency[:60]!r}")
     account = raw["account"] or context.account
     return region, account, zone, zone_key, kind, product, currency
 

@@ -48,7 +48,7 @@ def region_code(text: str) -> str:
 def currency_problem(region: str, currency: str) -> str:
     """Why a price cannot be in this currency, or an empty text: AWS bills its regions in China in CNY."""
     if currency not in currencies():
-        return f"not a currency of ISO 4217: {currency[:60]!r}"
+        return f"not a currency: {currency[:60]!r}"
     if region.startswith(CHINA) and currency != "CNY":
         return f"AWS prices {region} in CNY, the file says {currency}"
     return ""

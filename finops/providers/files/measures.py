@@ -179,7 +179,7 @@ def _works(rows: Sequence[Mapping[str, str]], file: str) -> Measures:
             currency = _said(row, "currency", 10) or ""
             currency = currency.upper()
             if currency and currency not in currencies():
-                raise _BadCellError("currency", f"not a currency of ISO 4217: {currency}")
+                raise _BadCellError("currency", f"not a currency: {currency!r}")
             if not currency and any(one is not None for one in (cost, cpu, memory)):
                 raise _BadCellError("currency", "a cost needs its currency")
             if cost is None and cpu is not None and memory is not None:
