@@ -56,7 +56,7 @@ class Endpoint:
     `action` is what the person's role must hold; `scope` is what a key must hold: None closes the endpoint
     to keys, "any" lets every key in. `query` and `body` are strict; without them any parameter or field is
     an error. `refusals` are statuses beyond those that every endpoint has. `secret`: the answer is shown once
-    and never kept.
+    and never kept. `media`: the types of a file, where the answer is one; () for JSON.
     """
 
     summary: str
@@ -69,6 +69,7 @@ class Endpoint:
     description: str = ""
     refusals: tuple[int, ...] = ()
     secret: bool = False
+    media: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,8 @@ class EndpointSchema(AutoSchema):
             codes.append(404)
         codes += endpoint.refusals
         errors = {(str(code), PROBLEM): Problem for code in sorted(set(codes))}
-        return {endpoint.status if endpoint.answer else 204: endpoint.answer, **errors}
+        status = str(endpoint.status if endpoint.answer else 204)
+        return {(status, *endpoint.media) if endpoint.media else status: endpoint.answer, **errors}
 
 
 class StrictBody(OpenApiSerializerExtension):

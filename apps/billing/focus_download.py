@@ -9,6 +9,8 @@ from django.http import FileResponse
 from apps.billing.services.focus_export import exported
 
 _TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+# The types of the files that come, without how their text is written.
+MEDIA = tuple(one.partition(";")[0] for one in _TYPES.values())
 
 
 def download(**question: Any) -> FileResponse:

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from apps.accounts.roles import Action, Scope
 from apps.api.endpoint import ApiView, Endpoint, Refused
 from apps.api.strict import StrictQuery
-from apps.billing.focus_download import download
+from apps.billing.focus_download import MEDIA, download
 from apps.billing.selectors.focus_rows import FORMATS, PERIODS
 from apps.billing.selectors.spend_question import SpendError, question_of
 from apps.billing.services.focus_export import ExportError
@@ -65,6 +65,7 @@ class FocusExport(ApiView):
             scope=Scope.READ_BILLS,
             query=FocusQuery,
             answer=OpenApiTypes.BINARY,
+            media=MEDIA,
             refusals=(507,),
             description="The file. Headers: `X-Focus-Version`, `X-Rows`, `X-Focus-Conformant` and "
             "`X-Columns-Not-Available`, what the sources cannot give.",

@@ -130,3 +130,9 @@ def test_problems_limits_and_repeats_are_part_of_it() -> None:
             if status.startswith("2"):
                 assert "RateLimit-Remaining" in answer["headers"], name
         assert {"400", "401", "403", "406", "429", "500"} <= set(operation["responses"]), name
+
+
+def test_a_file_is_told_by_the_types_that_it_comes_in() -> None:
+    answers = document("en")["paths"]["/api/v1/exports/focus"]["get"]["responses"]
+    assert sorted(answers["200"]["content"]) == ["application/vnd.apache.parquet", "text/csv"]
+    assert list(answers["400"]["content"]) == ["application/problem+json"]
