@@ -85,7 +85,8 @@ def attempt_prepare(row: Launch, offer: Offer, now: datetime, *, beside: bool = 
         )
         launch_event(
             row, "called", attempt=number, type=attempt.instance_type, market=attempt.market,
-            place=offer.get("zone_name") or attempt.zone or attempt.region, price=decimal_text(attempt.price),
+            place=offer.get("zone_name") or attempt.zone or attempt.region,
+            price=f"{decimal_text(attempt.price) or '–'} {attempt.currency}".strip(),
         )  # fmt: skip
     return attempt
 
