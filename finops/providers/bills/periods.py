@@ -6,7 +6,7 @@ boundaries should match the duration of eligibility", glossary of 1.2), so they 
 their charge period, and `x_undated` of the line names the column that was blank. Use without a date stays an
 error: nobody knows on which day it was.
 
-Use takes time, so its end is after its start. Other charges, and refunds of use, may name one moment.
+A period that ends when it starts is one moment and is taken: the money is the supplier's, however short it was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from finops.providers.bills.kind import NULL, BillKind, Given, Lines
 from finops.text.sql import quote
 
 BACKWARDS = "ends before it starts"
-NO_TIME = "use that ends when it starts"
 
 
 def periods_checked(kind: BillKind, given: Given, lines: Lines) -> None:
@@ -25,12 +24,7 @@ def periods_checked(kind: BillKind, given: Given, lines: Lines) -> None:
         _dated(kind, given, columns)
     start, end = columns["charge_period_start"], columns.get("charge_period_end", NULL)
     if given.has(*kind.ends):
-        header = given.header(*kind.ends)
-        given.reject_where(f"({end}) < ({start})", header, BACKWARDS)
-        # CASE looks at the few rows that it is about only.
-        positive = f"coalesce({columns['billed_cost']}, 0) >= 0"
-        used = f"{_is_use(columns)} AND {positive}"
-        given.reject_where(f"CASE WHEN ({end}) = ({start}) THEN {used} ELSE false END", header, NO_TIME)
+        given.reject_where(f"({end}) < ({start})", given.header(*kind.ends), BACKWARDS)
     if given.has(*kind.billing_ends):
         begun, over = columns["billing_period_start"], columns["billing_period_end"]
         given.reject_where(f"({over}) <= ({begun})", given.header(*kind.billing_ends), BACKWARDS)
