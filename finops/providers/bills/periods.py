@@ -6,7 +6,7 @@ boundaries should match the duration of eligibility", glossary of 1.2), so they 
 their charge period, and `x_undated` of the line names the column that was blank. Use without a date stays an
 error: nobody knows on which day it was.
 
-A period that ends when it starts is one moment and is taken: the money is the supplier's, however short it was.
+A period that ends when it starts is one moment and is taken: its money counts.
 """
 
 from __future__ import annotations
