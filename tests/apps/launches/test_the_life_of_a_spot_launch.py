@@ -1,51 +1,72 @@
 """The whole life of a Spot launch against moto's EC2, SQS, S3 and STS over HTTP with the real boto3: launched
 once, noticed through a queue, resumed from a checkpoint whose marker lies in S3, moved on demand at the last
-safe moment, an orphan ended.
+safe moment, moved back to Spot where that is there again, an orphan ended.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import boto3
 import pytest
+from django.core.management import call_command
+from django.test import Client
 from django.utils import timezone
-from moto.server import ThreadedMotoServer
 
+from apps.accounts.models import User
+from apps.catalog.services import zones_store
+from apps.ingest.services import ImportOptions, prices_import
 from apps.launches.models import Launch, LaunchState, LaunchTarget, Stray
 from apps.launches.services import executors
 from apps.launches.services.callbacks import checkpoint_keep, launch_finish
+from apps.launches.services.costs import costs_fill
 from apps.launches.services.interruptions import notices_take
+from apps.launches.services.moving import moves_run
 from apps.launches.services.reconciling import reconcile_all
 from apps.launches.services.running import launch_run
-from finops.frames.launches import EXPIRES, JOB, OWNER
+from apps.prices.services import Placed, list_prices_store
+from apps.workloads.models import Workload
+from finops.frames.launches import ATTEMPT, EXPIRES, JOB, OWNER
+from finops.frames.list_prices import ListPrice, ListPriceKey
 from finops.providers.aws.launching import AwsExecutor
+from tests.support.lake import fresh_lake
 from tests.support.launches import OFFER, ON_DEMAND_OFFER, approved, launch, target
+from tests.support.moto_server import MotoCloud, moto_cloud
+from tests.support.spot import answer, row
 
 pytestmark = pytest.mark.django_db
 REGION, ACCOUNT, IMAGE = "us-east-1", "123456789012", "ami-12c6146b"
-HOUR = timedelta(hours=1)
+HOUR, MINUTES = timedelta(hours=1), timedelta(minutes=1)
 
 
 @pytest.fixture
-def moto(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[str]:
-    """The address of a moto of our own."""
+def cloud(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[MotoCloud]:
+    """A moto of our own."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "made-up")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "made-up")
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    settings.AWS_ENDPOINT_URL = f"http://{host}:{port}"
-    executors._aws.cache_clear()
-    urlopen(Request(f"{settings.AWS_ENDPOINT_URL}/moto-api/reset", method="POST")).close()  # noqa: S310
-    try:
-        yield settings.AWS_ENDPOINT_URL
-    finally:
-        server.stop()
+    with moto_cloud() as made:
+        settings.AWS_ENDPOINT_URL = made.url
+        executors._aws.cache_clear()
+        yield made
+
+
+@pytest.fixture
+def lake(db: None, settings: Any, tmp_path: Path) -> Iterator[Path]:
+    """A folder for files to load into an empty lake."""
+    with fresh_lake(settings, tmp_path / "lake"):
+        yield tmp_path
+
+
+@pytest.fixture
+def moto(cloud: MotoCloud) -> str:
+    """Its address."""
+    return cloud.url
 
 
 def client(service: str, url: str) -> Any:
@@ -135,12 +156,125 @@ def test_from_the_first_machine_to_the_last(moto: str) -> None:
     assert list(one.events.filter(kind__in=told).values_list("kind", flat=True)) == told
 
 
+def prices(folder: Path, begins: datetime) -> None:
+    """Spot at 0.04, at 0.05 two hours after `begins`; 0.1 on demand; us-east-1a is use1-az1 here."""
+    zones_store(
+        provider="aws", account_id=ACCOUNT, region=REGION, region_name="", zones={"us-east-1a": "use1-az1"},
+        seen_at=begins,
+    )  # fmt: skip
+    times = (begins - HOUR, begins + 2 * HOUR)
+    rows = [row(price, f"{at:%Y-%m-%dT%H:%M:%SZ}") for price, at in zip(("0.04", "0.05"), times, strict=True)]
+    (folder / "spot.json").write_text(answer(*rows))
+    known = ImportOptions(account=ACCOUNT, request_start=times[0], request_end=begins + 7 * HOUR)
+    done = prices_import(source=str(folder / "spot.json"), provider="aws", options=known)
+    assert done.state == "finished", done.error
+    key = ListPriceKey("aws", REGION, "m5.large", "linux", "none", "shared", "USD", begins - HOUR)
+    list_prices_store(rows=[Placed("list.csv", 1, ListPrice(key, Decimal("0.1")))], source="made-up")
+
+
+def tags_of(box: dict[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in box["Tags"]}
+
+
+def back_and_forth(begins: datetime) -> Launch:
+    """4 h of work due at `begins` with an hour of slack; its script says from where it goes on."""
+    saved = Workload.objects.create(
+        organisation=place().organisation, name="Nightly", hours=4.0, types=["m5.large"], regions=[REGION],
+        product="Linux/UNIX", slack_hours=1.0,
+    )  # fmt: skip
+    offers = [{**OFFER, "cost": "0.16"}, {**ON_DEMAND_OFFER, "cost": "0.4"}]
+    return launch(approved(
+        LaunchTarget.objects.get(), workload=saved, due_at=begins, start_minutes=600, hours=4.0,
+        deadline_hours=5.0, checkpoint_location="s3://runs/nightly", checkpoint_marker="_DONE",
+        cost=Decimal("0.16"), cost_high=Decimal("0.9"), document={"offers": offers},
+        job={"hours": 4.0, "product": "Linux/UNIX", "provider": "aws", "restart_minutes": 6.0,
+             "checkpoint_minutes": 10.0, "user_data": "#!/bin/sh\nwork --from {{done_hours}}"},
+    ))  # fmt: skip
+
+
+def the_same_by_page_api_and_command(one: Launch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What all of them say of a launch that is over."""
+    browser = Client()
+    browser.force_login(User.objects.get())
+    page = browser.get(f"/launches/{one.pk}/").content.decode()
+    for words in ('Nightly is done and cost <span class="key">$0.26</span>', "$0.11", "$0.15", "$0.0050"):
+        assert words in page, words
+    capsys.readouterr()
+    call_command("launch", str(one.pk), "--json")
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)["launch"]
+    answered = browser.get(f"/api/v1/launches/{one.pk}").json()
+    assert {name: answered[name] for name in said} == said
+    return answered  # type: ignore[no-any-return]
+
+
+def test_on_demand_while_there_is_no_spot_and_back_once_there_is(
+    cloud: MotoCloud, lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By hand: 66 min on demand at 0.1 are 0.11; 54 min on Spot at 0.04 and 135 min at 0.05 are 0.1485."""
+    begins = timezone.now().replace(second=0, microsecond=0) - 7 * HOUR
+    ec2, s3 = client("ec2", cloud.url), client("s3", cloud.url)
+    s3.create_bucket(Bucket="runs")
+    prices(lake, begins)
+    one = back_and_forth(begins)
+    cloud.away = {"spot"}
+    assert go(one, begins) == LaunchState.RUNNING
+    (former,) = running(cloud.url)
+    assert ("InstanceLifecycle" in former, cloud.refused) == (False, 1)
+    one.attempts.filter(number=2).update(started_at=begins)
+
+    # Asked for beside it and refused: the same machine runs on.
+    assert moves_run(now=begins + 6 * MINUTES) == 0
+    assert [cloud.refused, *(box["InstanceId"] for box in running(cloud.url))] == [2, former["InstanceId"]]
+
+    # An hour of work later the marker of 0.95 h is there, that of 1 h is not. Spot is there again.
+    at = begins + 66 * MINUTES
+    for hours, name in ((0.95, "c1"), (1.0, "c2")):
+        checkpoint_keep(launch=one, attempt=2, work_hours=hours, name=name, marked=True, now=at)
+    s3.put_object(Bucket="runs", Key="nightly/c1/_DONE", Body=b"")
+    assert reconcile_all(now=at)["running"] == 1
+    cloud.away = set()
+    assert moves_run(now=at) == 1
+    (box,) = running(cloud.url)
+    assert (box["InstanceLifecycle"], box["Placement"]["AvailabilityZone"]) == ("spot", "us-east-1a")
+    script = ec2.describe_instance_attribute(InstanceId=box["InstanceId"], Attribute="userData")
+    assert base64.b64decode(script["UserData"]["Value"]) == b"#!/bin/sh\nwork --from 0.95"
+    one.attempts.filter(number=4).update(started_at=at)
+    assert reconcile_all(now=at + MINUTES)["running"] == 1
+
+    # The 3.05 h that were left are done 6 min and 3.05 h later.
+    done = at + 189 * MINUTES
+    assert launch_finish(launch=one, attempt=4, ok=True, message="", now=done) == "completed"
+    assert reconcile_all(now=done + MINUTES)["surplus"] == 1
+    assert running(cloud.url) == []
+    assert costs_fill(now=done + HOUR) == 2
+
+    boxes = [box for group in ec2.describe_instances()["Reservations"] for box in group["Instances"]]
+    assert {box["InstanceId"]: tags_of(box)[ATTEMPT] for box in boxes} == {
+        former["InstanceId"]: "2", box["InstanceId"]: "4"
+    }  # fmt: skip
+    # An hour after 1.5 times the work that was left.
+    for each, expires in ((former, begins + 7 * HOUR), (box, at + 5.575 * HOUR)):
+        tags = tags_of(each)
+        assert (tags[OWNER], tags[JOB]) == (one.plan.target.owner, str(one.pk))
+        assert tags["offpeak:workload"] == "Nightly"
+        assert timedelta(0) <= datetime.fromisoformat(tags[EXPIRES]) - expires < MINUTES
+    said = the_same_by_page_api_and_command(one, capsys)
+    assert [(row["market"], row["state"], row["ending"], row["paid"]) for row in said["attempts"]] == [
+        ("spot", "refused", None, None), ("on-demand", "ended", "moved", "0.11"),
+        ("spot", "refused", None, None), ("spot", "ended", "done", "0.1485"),
+    ]  # fmt: skip
+    assert (said["paid"], said["currency"], said["lost_hours"], said["lost_cost"]) == (
+        "0.2585", "USD", 0.05, "0.005"
+    )  # fmt: skip
+    assert said["plan_against_actual"]["in_time"] is True
+
+
 def test_an_orphan_is_ended_past_its_expiry(moto: str) -> None:
-    cloud = place()
+    target_of_it = place()
     now = timezone.now()
-    one = launch(approved(cloud, due_at=now - timedelta(seconds=1)))
+    one = launch(approved(target_of_it, due_at=now - timedelta(seconds=1)))
     assert go(one, now) == LaunchState.RUNNING
-    tags = {OWNER: cloud.owner, JOB: "999999", "offpeak:attempt": "1", EXPIRES: "2020-01-01T00:00:00Z"}
+    tags = {OWNER: target_of_it.owner, JOB: "999999", "offpeak:attempt": "1", EXPIRES: "2020-01-01T00:00:00Z"}
     left = client("ec2", moto).run_instances(
         ImageId=IMAGE, MinCount=1, MaxCount=1, InstanceType="m5.large",
         TagSpecifications=[{"ResourceType": "instance",
@@ -155,11 +289,11 @@ def test_a_fleet_through_a_launch_template(moto: str) -> None:
     template = client("ec2", moto).create_launch_template(
         LaunchTemplateName="work", LaunchTemplateData={"ImageId": IMAGE, "InstanceType": "m5.large"}
     )["LaunchTemplate"]["LaunchTemplateId"]
-    cloud = place(settings={"call": "CreateFleet", "launch_template": {"id": template, "version": "1"}})
-    one = launch(approved(cloud, due_at=timezone.now() - timedelta(seconds=1)))
+    fleet = place(settings={"call": "CreateFleet", "launch_template": {"id": template, "version": "1"}})
+    one = launch(approved(fleet, due_at=timezone.now() - timedelta(seconds=1)))
     assert go(one, timezone.now()) == LaunchState.RUNNING
     attempt = one.attempts.get()
-    executor = executors.executor_of(cloud, REGION, timezone.now())
+    executor = executors.executor_of(fleet, REGION, timezone.now())
     assert isinstance(executor, AwsExecutor)
     assert attempt.parameters["api"] == "CreateFleet"
     assert attempt.machine in {box["InstanceId"] for box in running(moto)}
