@@ -1,20 +1,24 @@
-"""What has Spot prices: regions, zones, types and product texts of one provider, by snapshot."""
+"""What has Spot prices: regions, zones, types and product texts of one provider, by snapshot.
+
+A series that was seen at one instant only has no known range. Its names are in the table of change points,
+which takes ten times as long to go through, so that is done only for a name that has no known range.
+"""
 
 from __future__ import annotations
 
 import difflib
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyiceberg.expressions import EqualTo
 
-from finops.lake import SPOT_KNOWN, facts
+from finops.lake import SPOT_CHANGES, SPOT_KNOWN, facts
 
 _COLUMNS = "region, zone_key, zone, instance_type, product"
-_SERIES = f"SELECT {_COLUMNS}, max(epoch_us(known_to)) FROM {SPOT_KNOWN} GROUP BY ALL ORDER BY ALL"  # noqa: S608
+_LAST = {SPOT_CHANGES: '"at"', SPOT_KNOWN: "known_to"}
 KEPT = 8
 
 
@@ -44,23 +48,43 @@ class Directory:
         known = {word for region in regions for pair in self.zones.get(region, {}).items() for word in pair}
         return sorted(known - {""})
 
+    def has(self, words: Iterable[str]) -> bool:
+        """Whether each word is a region, a type, or a zone's name, id or key."""
+        named = {*self.regions, *self.types, *self.zone_names(self.regions)}
+        named |= {key.partition(":")[2] for zones in self.zones.values() for key in zones}
+        return all(word.strip() in named for word in words if word.strip())
+
 
 _kept: dict[tuple[Any, ...], Directory] = {}
 _lock = threading.Lock()
 
 
-def directory(*, provider: str, snapshots: Mapping[str, int] | None = None) -> Directory:
-    """The directory of a provider; an empty one when nothing was loaded."""
+def directory(
+    *, provider: str, snapshots: Mapping[str, int] | None = None, naming: Iterable[str] = ()
+) -> Directory:
+    """The directory of a provider; an empty one when nothing was loaded.
+
+    `naming`: regions, types and zones of a question. Where one of them has no known range, the series that
+    were seen at one instant only are in the directory too.
+    """
     chosen = dict(facts.current_snapshots() if snapshots is None else snapshots)
-    if SPOT_KNOWN not in chosen:
+    found = _directory(provider, chosen, [SPOT_KNOWN])
+    return found if found.has(naming) else _directory(provider, chosen, [SPOT_CHANGES, SPOT_KNOWN])
+
+
+def _directory(provider: str, snapshots: Mapping[str, int], tables: Sequence[str]) -> Directory:
+    """From these tables; the last one says the names of zones."""
+    tables = [table for table in tables if table in snapshots]
+    if not tables:
         return Directory()
-    key = (os.getpid(), facts.lake().warehouse, chosen[SPOT_KNOWN], provider)
+    key = (os.getpid(), facts.lake().warehouse, *((table, snapshots[table]) for table in tables), provider)
     with _lock:
         if key in _kept:
             return _kept[key]
-    con = facts.lake().connect(chosen, filters={SPOT_KNOWN: EqualTo("provider", provider)})  # type: ignore[call-arg, arg-type]
+    of_provider = EqualTo("provider", provider)  # type: ignore[call-arg, arg-type]
+    con = facts.lake().connect(snapshots, filters=dict.fromkeys(tables, of_provider))
     try:
-        rows = con.execute(_SERIES).fetchall()
+        rows = [row for table in tables for row in con.execute(_series(table)).fetchall()]
     finally:
         con.close()
     zones: dict[str, dict[str, str]] = {}
@@ -78,6 +102,11 @@ def directory(*, provider: str, snapshots: Mapping[str, int] | None = None) -> D
             _kept.pop(next(iter(_kept)))
         _kept[key] = found
     return found
+
+
+def _series(table: str) -> str:
+    # The names of columns and tables are constants of this project.
+    return f"SELECT {_COLUMNS}, max(epoch_us({_LAST[table]})) FROM {table} GROUP BY ALL ORDER BY ALL"  # noqa: S608
 
 
 def nearest(word: str, known: Iterable[str], *, count: int = 3) -> list[str]:

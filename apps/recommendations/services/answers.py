@@ -44,7 +44,7 @@ def _series(
     product: str,
 ) -> ExactSeries:  # fmt: skip
     check_provider(provider)
-    known = directory(provider=provider, snapshots=snapshots)
+    known = directory(provider=provider, snapshots=snapshots, naming=(region, type, zone))
     check_regions([region], known, provider, "region")
     check_types([type], known, provider, "type")
     check_product(product, known)
@@ -176,7 +176,7 @@ def price_profile(
     except ValueError as error:
         raise WorkloadError("timezone", _("Unknown time zone. Write it as Europe/Berlin.")) from error
     check_provider(provider)
-    known = directory(provider=provider, snapshots=chosen)
+    known = directory(provider=provider, snapshots=chosen, naming=(region, type, zone or ""))
     check_regions([region], known, provider, "region")
     check_types([type], known, provider, "type")
     check_product(product, known)

@@ -62,7 +62,7 @@ def backtest_launch(
     until = min(end, at) if at else end
     _check(regions, hours, slack_hours, every_hours, start, until)
     check_provider(provider)
-    known = directory(provider=provider, snapshots=chosen)
+    known = directory(provider=provider, snapshots=chosen, naming=(*regions, *(types or ())))
     check_regions(regions, known, provider)
     check_product(product, known)
     check_types(types or (), known, provider)

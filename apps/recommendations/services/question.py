@@ -40,8 +40,9 @@ def workload_question(
     asked = {name: _clean(value) for name, value in given.items() if value is not None}
     provider = str(asked.get("provider") or "aws")
     check_provider(provider)
-    known = directory(provider=provider, snapshots=snapshots)
     regions = tuple(asked.get("regions") or ())
+    places = (*regions, *asked.get("zones", ()), asked.get("home_zone", ""))
+    known = directory(provider=provider, snapshots=snapshots, naming=(*places, *(asked.get("types") or ())))
     check_regions(regions, known, provider)
     check_product(str(asked.get("product", "")), known)
     zones = tuple(resolve_zone(z, regions, known, "zones") for z in asked.pop("zones", ()))

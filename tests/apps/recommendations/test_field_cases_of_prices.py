@@ -96,6 +96,22 @@ def test_a_question_for_linux_takes_the_plain_name_where_there_is_no_other(
     assert verb(capsys, "prices", *SERIES)["opening_price"] == "0.31"
 
 
+def test_a_series_seen_once_has_a_name_beside_others_that_are_known_longer(
+    load: Callable[..., Any], capsys: Capture
+) -> None:
+    load(
+        [row(at, "0.04", "us-east-1a", "m5.large") for at in ("2026-01-04T00:00:00Z", "2026-01-05T00:00:00Z")]
+    )
+    load([row("2026-01-05T00:00:00Z", "0.310", "eu-west-1c", "r5.xlarge")])
+
+    answer = verb(
+        capsys, "prices", "--region", "eu-west-1", "--zone", "eu-west-1c", "--type", "r5.xlarge",
+        "--product", "Linux/UNIX",
+    )  # fmt: skip
+
+    assert (answer["opening_price"], answer["time_weighted_mean"], answer["known"]) == ("0.31", None, [])
+
+
 def test_a_price_of_zero_or_none_is_never_recommended(load: Callable[..., Any], capsys: Capture) -> None:
     at = datetime(2026, 5, 2, tzinfo=UTC)
     run = load(
