@@ -38,11 +38,11 @@ def machine_token(launch: Launch) -> str:
     return f"{PREFIX}_{launch.pk}_{mac}"
 
 
-def attempt_prepare(row: Launch, offer: Offer, now: datetime, *, beside: bool = False) -> Attempt:
+def attempt_prepare(row: Launch, offer: Offer, now: datetime, *, beside: Attempt | None = None) -> Attempt:
     """Store the next attempt with parameters, token and tags.
 
-    `beside`: to take the place of the machine that runs; else the launch is ours by its claim. Raises
-    LostClaimError, StoppedError where a guard forbids it, PermanentError.
+    `beside`: the machine that runs and whose place it is to take; else the launch is ours by its claim.
+    Raises LostClaimError, StoppedError where a guard forbids it, PermanentError.
     """
     plan = row.plan
     with transaction.atomic():
@@ -50,8 +50,8 @@ def attempt_prepare(row: Launch, offer: Offer, now: datetime, *, beside: bool = 
         stop = stop_of(row, now=now)
         if stop is not None:
             raise StoppedError(stop)
-        _hold(row, beside=beside)
-        if beside and row.attempts.filter(state__in=OPEN, beside=True).exists():
+        _hold(row, beside=beside is not None)
+        if beside is not None and not _may_stand_beside(beside):
             raise LostClaimError(f"launch {row.pk}")
         number = row.attempts.count() + 1
         tags = _tags(row, number, now)
@@ -81,7 +81,7 @@ def attempt_prepare(row: Launch, offer: Offer, now: datetime, *, beside: bool = 
             prepared_at=now,
             from_hours=row.done_hours,
             count=plan.count // plan.parts,
-            beside=beside,
+            beside=beside is not None,
         )
         launch_event(
             row, "called", attempt=number, type=attempt.instance_type, market=attempt.market,
@@ -112,6 +112,13 @@ def _hold(row: Launch, *, beside: bool) -> None:
     mine = {"state": LaunchState.RUNNING} if beside else {"state": LaunchState.CLAIMED, "claims": row.claims}
     if Launch.objects.select_for_update().filter(pk=row.pk, **mine).first() is None:
         raise LostClaimError(f"launch {row.pk}")
+
+
+def _may_stand_beside(former: Attempt) -> bool:
+    """Whether a machine still runs and nobody is called beside it: another worker may have moved it since."""
+    rows = Attempt.objects.filter(launch=former.launch_id)
+    runs = rows.filter(pk=former.pk, state=AttemptState.RUNNING, beside=False).exists()
+    return runs and not rows.filter(state__in=OPEN, beside=True).exists()
 
 
 def call_of(attempt: Attempt) -> LaunchCall:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import structlog
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
 from apps.launches.models import Attempt, AttemptState, Executor, Launch, LaunchState, Market
 from apps.launches.services.calls import attempt_call, attempt_prepare
-from apps.launches.services.choosing import meaning_of, offers_left
+from apps.launches.services.choosing import meaning_of, offers_left, pace_of
 from apps.launches.services.claims import LostClaimError
 from apps.launches.services.executors import Offer, executor_of
 from apps.launches.services.gangs import end_all
@@ -24,6 +24,7 @@ from apps.launches.services.outcomes import (
     MOVED,
     NOT_REACHED,
     NOT_SENT,
+    SURPLUS,
     attempt_ended,
     attempt_refused,
     attempt_running,
@@ -32,8 +33,9 @@ from apps.launches.services.outcomes import (
 )
 from apps.launches.services.outlook import outlook
 from apps.launches.services.timeline import launch_event
+from finops.engine.launches.last_moment import may_start_spot
 from finops.frames.launch_errors import Meaning
-from finops.frames.launches import Machine
+from finops.frames.launches import Ending, Machine
 from finops.providers.base import ProviderError
 from finops.providers.launching import LaunchOutcomeUnknownError, LaunchRefusedError
 
@@ -78,22 +80,35 @@ def move_to_spot(attempt_id: int, *, now: datetime) -> str:
     ).get(pk=attempt_id)  # fmt: skip
     spots = _worth_asking(attempt, now)
     for offer in spots:
-        said = _ask(attempt.launch, offer, now)
+        said = _ask(attempt, offer, now)
         if said != "refused":
             return said
     return "refused" if spots else "stays"
 
 
-def take_over(attempt: Attempt, now: datetime) -> None:
-    """A Spot machine that is there takes the place of the one that runs. Raises ProviderError.
+def take_over(attempt: Attempt, now: datetime) -> str:
+    """A Spot machine that is there takes the place of the one that runs: "moved". "ended": it is taken back, or
+    came too late to be safe for the deadline, and was ended instead. "stays": somebody else took the step.
+    Raises ProviderError.
 
     The other machine is ended first: two that work at once would write the same checkpoints.
     """
-    former = attempt.launch.attempts.filter(state=AttemptState.RUNNING, beside=False).first()
-    if former is None:
-        return
-    end_all(executor_of(attempt.launch.plan.target, former.region, now), former, now)
-    attempt_ended(former, MOVED, now)
+    with transaction.atomic():
+        launch = Launch.objects.select_for_update(of=("self",)).select_related("plan").get(
+            pk=attempt.launch_id
+        )  # fmt: skip
+        mine = launch.attempts.get(pk=attempt.pk)
+        former = launch.attempts.filter(state=AttemptState.RUNNING, beside=False).first()
+        beside = mine.beside and mine.state == AttemptState.RUNNING
+        if launch.state != LaunchState.RUNNING or not beside or former is None:
+            return "stays"
+        safe = may_start_spot(pace_of(launch, now))
+    goes, ending = former, MOVED
+    if mine.noticed_at is not None or not safe:
+        goes, ending = mine, SURPLUS if mine.noticed_at is None else Ending.INTERRUPTED
+    end_all(executor_of(attempt.launch.plan.target, goes.region, now), goes, now, ending=ending)
+    attempt_ended(goes, ending, now)
+    return "moved" if goes is former else "ended"
 
 
 def _worth_asking(attempt: Attempt, now: datetime) -> list[Offer]:
@@ -117,9 +132,10 @@ def _asked_lately(launch: Launch, wait: timedelta, now: datetime) -> bool:
     return now - last.prepared_at < (wait if lacked else MENDED)
 
 
-def _ask(launch: Launch, offer: Offer, now: datetime) -> str:
+def _ask(former: Attempt, offer: Offer, now: datetime) -> str:
+    launch = former.launch
     try:
-        mine = attempt_prepare(launch, offer, now, beside=True)
+        mine = attempt_prepare(launch, offer, now, beside=former)
     except (LostClaimError, StoppedError, IntegrityError):
         return "stays"
     try:
@@ -144,9 +160,7 @@ def _given(mine: Attempt, machine: Machine, now: datetime) -> str:
     """The Spot machine is there; where the launch is over by now, the reconciler ends it."""
     if not attempt_running(mine, machine, now):
         return "stays"
-    if mine.beside:
-        take_over(mine, now)
-    return "moved"
+    return take_over(mine, now) if mine.beside else "moved"
 
 
 def _refused(launch: Launch, mine: Attempt) -> str:
