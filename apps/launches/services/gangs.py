@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from apps.launches.models import Attempt
+from apps.launches.models import Attempt, AttemptState
 from apps.launches.models import Executor as TargetKind
 from finops.frames.launches import ATTEMPT, JOB, Ending, Machine, MachineState
 from finops.providers.launching import Executor
@@ -24,8 +24,13 @@ def machines_of_attempt(attempt: Attempt) -> list[str]:
     return list(attempt.members) or ([attempt.machine] if attempt.machine else [])
 
 
-def end_all(executor: Executor, attempt: Attempt, now: datetime) -> None:
-    """End every machine of an attempt. Raises ProviderError."""
+def end_all(executor: Executor, attempt: Attempt, now: datetime, *, ending: str) -> None:
+    """End every machine of an attempt. Raises ProviderError.
+
+    Why is stored first: with this worker lost right after, whoever sees that it ended would take it for a
+    machine that a person outside ended, and its launch for failed.
+    """
+    Attempt.objects.filter(pk=attempt.pk, state=AttemptState.RUNNING).update(ending=ending)
     for machine in machines_of_attempt(attempt):
         executor.end(machine, now=now)
 

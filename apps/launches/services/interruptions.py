@@ -86,7 +86,7 @@ def interrupted_in_time(attempt: Attempt, executor: Executor, now: datetime) -> 
     """End a machine whose two minutes are over, or that is no longer safe for the deadline; what was done."""
     launch = attempt.launch
     if attempt.noticed_at is not None and now >= attempt.noticed_at:
-        end_all(executor, attempt, now)
+        end_all(executor, attempt, now, ending=Ending.INTERRUPTED)
         attempt_ended(attempt, Ending.INTERRUPTED, now)
         return "interrupted"
     if attempt.market != Market.SPOT or launch.state != LaunchState.RUNNING:
@@ -94,7 +94,7 @@ def interrupted_in_time(attempt: Attempt, executor: Executor, now: datetime) -> 
     to_do = work_left(launch, attempt, now) * 3600
     if may_stay_on_spot(_pace(attempt, now), to_do=to_do):
         return "running"
-    end_all(executor, attempt, now)
+    end_all(executor, attempt, now, ending=MOVED)
     with transaction.atomic():
         type(launch).objects.filter(pk=launch.pk).update(on_demand=True)
         launch_event(launch, "fallback", deadline=iso(launch.deadline) if launch.deadline else "")

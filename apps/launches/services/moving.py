@@ -87,9 +87,9 @@ def move_to_spot(attempt_id: int, *, now: datetime) -> str:
 
 
 def take_over(attempt: Attempt, now: datetime) -> str:
-    """A Spot machine that is there takes the place of the one that runs: "moved". "ended": it is taken back, or
-    came too late to be safe for the deadline, and was ended instead. "stays": somebody else took the step.
-    Raises ProviderError.
+    """A Spot machine that is there takes the place of the one that runs: "moved". "ended": it is taken back,
+    or was found too late to be safe for the deadline, and was ended instead. "stays": somebody else took the
+    step. Raises ProviderError.
 
     The other machine is ended first: two that work at once would write the same checkpoints.
     """

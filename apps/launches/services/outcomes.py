@@ -14,12 +14,16 @@ from apps.launches.services.timeline import launch_event
 from finops.frames.launches import Ending, Machine
 
 PREEMPTED, CANCELLED, MOVED, INCOMPLETE = "preempted", "cancelled", "moved", "incomplete"
+# Of a machine beside another one that did not take its place.
+SURPLUS = "surplus"
 # Of attempts that no provider ever saw: they are not counted as tries.
 NOT_REACHED, NOT_SENT = "NotReached", "NotSent"
 # Who gave its place up does not take it back before the other one has it.
 YIELDS = timedelta(minutes=1)
 # A place that had too few machines for a gang is asked again after so long.
 SPARSE = timedelta(minutes=10)
+# What a provider says of a machine that we ended.
+NOT_SAID = frozenset({Ending.STOPPED, Ending.UNKNOWN})
 # The work goes on elsewhere after these; a machine that somebody outside ended is not fought for.
 GOES_ON = frozenset({Ending.INTERRUPTED, Ending.UNKNOWN, PREEMPTED, MOVED, INCOMPLETE})
 
@@ -87,6 +91,8 @@ def attempt_ended(
         launch, mine = _locked(attempt)
         if mine.state != AttemptState.RUNNING:
             return str(launch.state)
+        if ending in NOT_SAID and mine.ending:
+            ending = mine.ending
         started = mine.started_at or now
         mine.state, mine.ending, mine.message = AttemptState.ENDED, ending, message
         mine.ended_at = max(started, min(at or now, now))
@@ -132,7 +138,9 @@ def _after_end(launch: Launch, ending: str, message: str, now: datetime, values:
         launch.state, launch.stated_at = LaunchState.INTERRUPTED, now
         launch.next_at = now + {PREEMPTED: YIELDS, INCOMPLETE: SPARSE}.get(ending, timedelta(0))
         launch.lease_until = None
-        launch.why = ending if ending in {PREEMPTED, INCOMPLETE} else "interrupted"
+        # Whose place it took is known only to who took it.
+        named = ending == INCOMPLETE or (ending == PREEMPTED and bool(values))
+        launch.why = ending if named else "interrupted"
         launch.why_values = values or {"hours": launch.done_hours}
     elif ending == Ending.FAILED:
         launch_over(launch, LaunchState.FAILED, now, "job_failed", {"message": message})

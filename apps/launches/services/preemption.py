@@ -30,7 +30,8 @@ def make_room(row: Launch, now: datetime) -> bool:
         return False
     victim = attempt.launch
     try:
-        end_all(executor_of(victim.plan.target, attempt.region, now), attempt, now)
+        executor = executor_of(victim.plan.target, attempt.region, now)
+        end_all(executor, attempt, now, ending=PREEMPTED)
     except ProviderError as error:
         log.warning("launch_not_preempted", launch=victim.pk, error=str(error))
         return False

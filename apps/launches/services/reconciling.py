@@ -53,6 +53,8 @@ GONE_AFTER = 3
 # A region where nothing was launched for so long is not looked at.
 LOOK_BACK = timedelta(days=14)
 GONE_LOOKS_APART = timedelta(minutes=1)
+# What is counted for a machine beside another one.
+TAKEN_OVER = {"moved": "took_over", "ended": "ended"}
 
 
 def reconcile_all(*, now: datetime) -> Counter[str]:
@@ -256,16 +258,16 @@ def _watch(attempt: Attempt, machine: Machine | None, executor: Executor, now: d
         attempt_ended(attempt, ending, now, at=machine.ended_at)
         return "ended"
     if incomplete(attempt, machine, now):
-        end_all(executor, attempt, now)
+        end_all(executor, attempt, now, ending=INCOMPLETE)
         attempt_ended(attempt, INCOMPLETE, now)
         return "incomplete"
     if launch.state in OVER:
-        end_all(executor, attempt, now)
-        attempt_ended(attempt, CANCELLED if launch.state == LaunchState.CANCELLED else Ending.DONE, now)
+        ending = CANCELLED if launch.state == LaunchState.CANCELLED else Ending.DONE
+        end_all(executor, attempt, now, ending=ending)
+        attempt_ended(attempt, ending, now)
         return "stopped"
     if attempt.beside:
-        take_over(attempt, now)
-        return "took_over"
+        return TAKEN_OVER.get(take_over(attempt, now), "running")
     return interrupted_in_time(attempt, executor, now)
 
 
