@@ -1,7 +1,5 @@
 """How pages write numbers, times and ranges: as mails and commands do (`finops.text.display`)."""
 
-from decimal import Decimal
-
 from finops.text.display import (
     CURRENCY_ZH,
     DASH,
@@ -29,8 +27,10 @@ from finops.text.display import (
     money,
     money_hourly,
     number,
+    paid,
     percent,
     span,
+    weekdays,
     zone_name,
 )
 
@@ -64,12 +64,6 @@ __all__ = [
     "paid",
     "percent",
     "span",
+    "weekdays",
     "zone_name",
 ]
-
-
-def paid(value: Number | None, currency: str) -> str:
-    """What something cost: to the cent, below ten cents to four digits, so that little is not nothing."""
-    exact = decimal_of(value)
-    small = exact is not None and 0 < abs(exact) < Decimal("0.1")
-    return money(value, currency, decimals=4 if small else 2)

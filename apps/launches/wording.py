@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
-from finops.text.display import moment
+from finops.text.display import decimal_of, duration, moment, money, money_hourly, paid
 
 # Why a launch waits or has ended. `%(…)s` are the values beside the code.
 WHY = {
@@ -31,26 +31,24 @@ WHY = {
     "target_off": gettext_noop("Launching on %(target)s is switched off."),
     "not_approved": gettext_noop("The plan is not approved: %(given)s of %(needed)s approvals stand."),
     "budget": gettext_noop(
-        "The budget of %(whose)s for %(month)s does not hold it: %(spent)s %(currency)s are spent or "
-        "promised, this needs up to %(high)s, %(monthly)s is the limit."
+        "The budget of %(whose)s for %(month)s does not hold it: %(spent)s are spent or promised, this needs "
+        "up to %(high)s, %(monthly)s is the limit."
     ),
     "budget_unknown": gettext_noop(
         "What it costs in the worst case is not known, so it cannot be held against the budget of %(whose)s."
     ),
     "plan_budget": gettext_noop(
-        "The plan's own budget is %(budget)s %(currency)s; %(spent)s are spent, this needs up to %(high)s."
+        "The plan's own budget is %(budget)s; %(spent)s are spent, this needs up to %(high)s."
     ),
     "price_cap": gettext_noop(
-        "Every offer left is dearer than the cap of %(cap)s %(currency)s an hour; "
-        "the cheapest costs %(price)s."
+        "Every offer left is dearer than the cap of %(cap)s an hour; the cheapest costs %(price)s."
     ),
     "price_unknown": gettext_noop(
-        "The price of every offer left is not known, so it cannot be held against the cap of %(cap)s "
-        "%(currency)s an hour."
+        "The price of every offer left is not known, so it cannot be held against the cap of %(cap)s an hour."
     ),
     "above_plan": gettext_noop(
-        "It would need up to %(cost)s %(currency)s in all, %(spent)s of it spent already; approved are "
-        "%(high)s. Approve the higher amount, or cancel it."
+        "It would need up to %(cost)s in all, %(spent)s of it spent already; approved are %(high)s. Approve "
+        "the higher amount, or cancel it."
     ),
     "price_old": gettext_noop(
         "No price of its offers is newer than %(hours)s hours: what this turn costs is not known. "
@@ -70,6 +68,7 @@ WHY = {
     "attempts": gettext_noop("No machine in as many attempts as are allowed (%(count)s): %(code)s."),
     "limit": gettext_noop("The account's limit was reached (%(code)s): a person must have it raised."),
     "done": gettext_noop("The work is done."),
+    "done_late": gettext_noop("The work is done, %(length)s after its deadline."),
     "job_failed": gettext_noop("The job said that it failed: %(message)s"),
     "stopped_outside": gettext_noop("Somebody outside ended the machine: %(message)s"),
     "drained": gettext_noop("The queue that it helped has drained, or its hours are over."),
@@ -81,7 +80,7 @@ WHY = {
 EVENTS = {
     "requested": gettext_noop("%(by)s asked for it."),
     "approved": gettext_noop("%(by)s approved it as %(role)s."),
-    "approved_by_rule": gettext_noop("Approved by rule %(rule)s: up to %(limit)s %(currency)s."),
+    "approved_by_rule": gettext_noop("Approved by rule %(rule)s: up to %(limit)s."),
     "made": gettext_noop("Planned for %(at)s."),
     "claimed": gettext_noop("A worker took it, %(late)s s after it was due."),
     "stopped": gettext_noop("Stopped before the call: %(why)s"),
@@ -111,11 +110,11 @@ EVENTS = {
     "waits": gettext_noop("It waits: %(why)s"),
     "expired": gettext_noop("Nobody approved it in time."),
     "tried": gettext_noop("Tried without launching: %(verdict)s %(code)s"),
-    "raised": gettext_noop("%(by)s approved up to %(high)s %(currency)s as %(role)s."),
+    "raised": gettext_noop("%(by)s approved up to %(high)s as %(role)s."),
     "tags_gone": gettext_noop(
         "Machine %(machine)s has lost its tags: it is known by its id and still counted as ours."
     ),
-    "priced": gettext_noop("Attempt %(attempt)s cost %(paid)s %(currency)s by the prices of its hours."),
+    "priced": gettext_noop("Attempt %(attempt)s cost %(paid)s by the prices of its hours."),
 }
 
 ENDINGS = {
@@ -152,8 +151,12 @@ BURSTS = {
 }
 
 MARKETS = {"spot": gettext_lazy("Spot"), "on-demand": gettext_lazy("on demand")}
-# Values that are times, ISO 8601 as they are stored.
+# Values that are times, as they are stored; money and prices of an hour, with `currency` beside them.
 MOMENTS = frozenset({"at", "deadline"})
+AMOUNTS = frozenset({"cost", "spent", "high", "monthly", "budget", "limit"})
+PRICES = frozenset({"cap", "price"})
+# Whose a budget is that is no team's.
+ALL_OF_IT = gettext_noop("the organisation")
 
 STEPS = {
     "next pool": gettext_lazy("the next offer"),
@@ -182,6 +185,11 @@ def event_text(kind: str, document: Mapping[str, Any]) -> str:
     return _filled(EVENTS.get(kind, kind), told)
 
 
+def late_text(by: timedelta) -> str:
+    """Why a launch that was done past its deadline has ended."""
+    return why_text("done_late", {"length": duration(by, get_language() or "en")})
+
+
 def burst_text(why: str) -> str:
     """How a queue's rule stands, in the reader's language; what went wrong as it was said."""
     return str(BURSTS.get(why, why))
@@ -197,17 +205,32 @@ class _Known(dict[str, Any]):
 def _filled(text: str, values: Mapping[str, Any]) -> str:
     if not text:
         return ""
-    shown = {key: _shown(key, value) for key, value in values.items()}
+    currency = str(values.get("currency") or "")
+    shown = {key: _shown(key, value, currency) for key, value in values.items()}
     return (_(text) % _Known(shown)).strip()
 
 
-def _shown(key: str, value: Any) -> Any:
-    """A value for a reader: times in their zone and language, a dash for none."""
+def amount_text(value: Any, currency: str) -> str:
+    """Money in a sentence: to the cent, with up to four decimals where it has them; limits are exact."""
+    exact = decimal_of(value)
+    if exact is None:
+        return "–"
+    return money(exact, currency, decimals=min(4, max(2, -int(exact.normalize().as_tuple().exponent))))
+
+
+def _shown(key: str, value: Any, currency: str) -> Any:
+    """A value for a reader: money with its currency, times in their zone and language, a dash for none."""
     if value in (None, ""):
         return "–"
     if key in MOMENTS and isinstance(value, str):
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
         return moment(at, timezone.get_current_timezone(), get_language() or "en", year=True)
-    if key == "market":
-        return MARKETS.get(str(value), value)
-    return value
+    if key == "paid" and currency:
+        return paid(value, currency)
+    if key in AMOUNTS and currency:
+        return amount_text(value, currency)
+    if key in PRICES and currency:
+        return money_hourly(value, currency)
+    words = {"market": MARKETS.get(str(value), value), "whose": _(value) if value == ALL_OF_IT else value}
+    # What others said ends with their full stop; ours follows.
+    return value.rstrip(".") if key == "reason" and isinstance(value, str) else words.get(key, value)

@@ -88,6 +88,13 @@ def money(value: Number | None, currency: str, *, decimals: int | None = None, s
     return f"{lead}{symbol}{text[len(lead) :]}" if symbol else f"{currency} {text}"
 
 
+def paid(value: Number | None, currency: str) -> str:
+    """What something cost: to the cent, below ten cents to four digits, so that little is not nothing."""
+    exact = decimal_of(value)
+    small = exact is not None and 0 < abs(exact) < Decimal("0.1")
+    return money(exact, currency, decimals=4 if small else 2)
+
+
 def money_hourly(value: Number | None, currency: str) -> str:
     """`$0.9867`: the price of an hour with its currency."""
     return money(value, currency, decimals=hourly_decimals(value))
@@ -179,6 +186,19 @@ def day_range(first: datetime, last: datetime, zone: tzinfo = UTC, lang: str = "
     if (a.year, a.month) == (b.year, b.month):
         return f"{a.day}{DASH}{end}"
     return f"{day(first, zone, lang, year=a.year != b.year)} {DASH} {end}"
+
+
+def weekdays(text: str, lang: str = "en") -> str:
+    """`mon-fri` as `Mon–Fri`, `周一至周五`; `every` as `every day`; other words as they are."""
+    zh = is_zh(lang)
+    names = dict(zip((one.lower() for one in DAYS), DAYS_ZH if zh else DAYS, strict=True))
+    plain = text.strip().lower()
+    if plain in {"", "every", "daily"}:
+        return "每天" if zh else "every day"
+    parts = [[names.get(end.strip()[:3]) for end in part.split("-")] for part in plain.split(",")]
+    if any(None in part or len(part) > 2 for part in parts):
+        return text
+    return ("、" if zh else ", ").join(("至" if zh else DASH).join(map(str, part)) for part in parts)
 
 
 def duration(length: timedelta, lang: str = "en") -> str:

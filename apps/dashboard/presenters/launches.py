@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from apps.dashboard import format as fmt
 from apps.launches.models import (
@@ -21,6 +21,7 @@ from apps.launches.models import (
     Launch,
     LaunchPlan,
     LaunchState,
+    Market,
     PlanState,
 )
 from apps.launches.selectors.asks import Asks
@@ -112,8 +113,16 @@ def _going(row: Launch) -> str:
     if row.state == State.CLAIMED:
         return _("A worker starts it now.")
     if row.state == State.RUNNING:
-        return _("It runs on demand.") if row.on_demand else _("It runs.")
+        if row.on_demand:
+            return _("It runs on demand.")
+        # Known of rows of `launch_rows`; of others nothing is said.
+        dear = getattr(row, "market_now", None) == Market.ON_DEMAND and _has_spot(row)
+        return _("It runs on demand for now.") if dear else _("It runs.")
     return ""
+
+
+def _has_spot(row: Launch) -> bool:
+    return any(one.get("market") == Market.SPOT for one in row.plan.document.get("offers") or [])
 
 
 def plan_row(row: LaunchPlan) -> dict[str, Any]:
@@ -138,13 +147,24 @@ def trial_words(plan: LaunchPlan) -> dict[str, Any] | None:
 def calendar_days(
     rows: Sequence[Launch], now: datetime, zone: ZoneInfo
 ) -> list[tuple[datetime, list[dict[str, Any]]]]:
-    """Launches by the reader's day; a day is named by the first of them."""
+    """Launches by the reader's day; a day is named by the first. Those of one turn are one line."""
 
-    def day(row: Launch) -> date:
-        return row.due_at.astimezone(zone).date()
+    def day(line: dict[str, Any]) -> date:
+        return line["it"].due_at.astimezone(zone).date()
 
-    days = [list(found) for _day, found in groupby(rows, key=day)]
-    return [(found[0].due_at, [launch_row(one, now) for one in found]) for found in days]
+    turns = groupby(
+        sorted(rows, key=lambda row: (row.due_at, row.plan_id)), key=lambda row: (row.due_at, row.plan_id)
+    )
+    lines = [_turn(list(found), now) for _key, found in turns]
+    days = [list(found) for _day, found in groupby(lines, key=day)]
+    return [(found[0]["it"].due_at, found) for found in days]
+
+
+def _turn(rows: list[Launch], now: datetime) -> dict[str, Any]:
+    """A line of the calendar: the first launch of a turn, how many there are, what all of them cost."""
+    costs = [launch_row(one, now)["cost"] for one in rows]
+    whole = None if None in costs else sum(costs, Decimal(0))
+    return {**launch_row(rows[0], now), "count": len(rows), "cost": whole}
 
 
 def launch_heading(row: Launch) -> str:
@@ -229,7 +249,7 @@ def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[
     ended = one.ended_at or (now if one.state == AttemptState.RUNNING else begun)
     left, right = at(begun), at(ended)
     bad = one.state == AttemptState.REFUSED or (one.state == AttemptState.ENDED and one.ending != "done")
-    word = str(ENDINGS.get(one.ending, "")) if one.ending else str(one.get_state_display())
+    word = str(ENDINGS.get(one.ending, "")) if one.ending else attempt_word(one)
     if one.state == AttemptState.REFUSED:
         word = one.code or word
     return {
@@ -251,6 +271,13 @@ def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[
     }
 
 
+def attempt_word(one: Attempt) -> str:
+    """How an attempt stands."""
+    if one.state == AttemptState.REFUSED:
+        return pgettext("an attempt", "Refused")
+    return str(one.get_state_display())
+
+
 def marks(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
     """Checkpoints in their order, with their attempt."""
     return [{"it": mark, "attempt": one.number} for one in attempts for mark in one.checkpoints.all()]
@@ -266,6 +293,7 @@ def attempt_rows(row: Launch, attempts: Sequence[Attempt], now: datetime) -> lis
             "it": one,
             "place": places.get(one.zone) or one.zone or one.region,
             "market": _market(one.market),
+            "state": attempt_word(one),
             "ending": ENDINGS.get(one.ending, "") if one.ending else "",
             "hours": (ended - one.started_at).total_seconds() / 3600 * one.count
             if ran and ended is not None and one.started_at is not None else None,

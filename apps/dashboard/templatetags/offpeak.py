@@ -127,6 +127,12 @@ def age(value: datetime | str | None, now: datetime | None = None) -> str:
 
 
 @register.filter
+def weekdays(text: str) -> str:
+    """`Mon–Fri`, `every day`."""
+    return fmt.weekdays(str(text or ""), _lang())
+
+
+@register.filter
 def answer(sentence: Any) -> SafeString:
     """The sentence of a heading: the figure between [[ and ]] stands in accent; everything is escaped."""
     safe = str(conditional_escape(sentence))

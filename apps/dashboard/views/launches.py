@@ -48,6 +48,8 @@ from apps.workloads.selectors import workload_list
 from finops.engine.workload import WorkloadError
 
 A_PAGE = 50
+# Of the timeline and of the checkpoints of one launch the newest are shown.
+LINES = 100
 WEEK = timedelta(days=7)
 # What runs, then what asks a person, then what waits, by when it is looked at.
 QUEUE_ORDER = (
@@ -248,15 +250,18 @@ def _launch(request: HttpRequest, row: Launch, status: int = 200, **forms: Any) 
     attempts = list(row.attempts.prefetch_related("checkpoints").order_by("number"))
     yeses = list(row.yeses.filter(high=row.asked_high).select_related("user"))
     membership = cast(SignedInRequest, request).membership
+    told, marks = row.events.count(), words.marks(attempts)
+    events = list(row.events.all()[max(0, told - LINES) :])
     context = {
         "page": "launches", "row": row, "told": words.launch_row(row, now),
         "heading": words.launch_heading(row), "lanes": words.lanes(row, attempts, now),
         "attempts": attempts, "yeses": yeses, "mine": _said_yes(membership, yeses),
         "raise_missing": max(0, (standing := raise_standing(row))[1] - standing[0]),
         "may_approve": _may(request, Action.APPROVE_SPEND) and row.state in WAITING,
-        "events": [{**event_document(one), "when": one.at} for one in row.events.all()],
+        "events": [{**event_document(one), "when": one.at} for one in events],
+        "older_events": told - len(events), "older_marks": max(0, len(marks) - LINES),
         "against": words.against(row, attempts, now), "cost": words.so_far(row, attempts),
-        "marks": words.marks(attempts), "rows": words.attempt_rows(row, attempts, now),
+        "marks": marks[-LINES:], "rows": words.attempt_rows(row, attempts, now),
         "over": row.state in OVER, "cancel_form": ReasonForm(),
         "may_launch": _may(request, Action.LAUNCH), **forms,
     }  # fmt: skip

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from apps.accounts.models import Organisation
 from apps.launches.models import OVER, WAITING, Attempt, AttemptState, Launch, LaunchEvent, LaunchState
 from apps.launches.selectors.values import decimal_text, iso, iso_or_none
-from apps.launches.wording import event_text, why_text
+from apps.launches.wording import event_text, late_text, why_text
 
 
 def launch_rows(organisation: Organisation, filters: Mapping[str, Any] | None = None) -> QuerySet[Launch]:
@@ -21,8 +21,10 @@ def launch_rows(organisation: Organisation, filters: Mapping[str, Any] | None = 
     `filters`: state (one or a list), team (slug), plan (id), target (name), due_from, due_to (half-open),
     asks (true: those that need more than was approved).
     """
-    rows = Launch.objects.filter(organisation=organisation).select_related(
-        "plan__target", "plan__team", "plan__owner", "plan__workload"
+    rows = (
+        Launch.objects.filter(organisation=organisation)
+        .select_related("plan__target", "plan__team", "plan__owner", "plan__workload")
+        .annotate(market_now=Subquery(_running("market")))
     )
     given = {name: value for name, value in (filters or {}).items() if value not in (None, "", [])}
     asks = given.pop("asks", None)
@@ -39,6 +41,12 @@ def launch_rows(organisation: Organisation, filters: Mapping[str, Any] | None = 
     return rows.order_by("-due_at", "-pk")
 
 
+def _running(column: str) -> QuerySet[Attempt]:
+    """A column of the attempt on which a launch runs now."""
+    mine = Attempt.objects.filter(launch=OuterRef("pk"), state=AttemptState.RUNNING, beside=False)
+    return mine.values(column)[:1]
+
+
 def launch_find(organisation: Organisation, launch_id: int) -> Launch | None:
     """The organisation's own; None for any other."""
     return launch_rows(organisation).filter(pk=launch_id).first()
@@ -50,6 +58,10 @@ def queue_reason(launch: Launch, now: datetime) -> str:
         if launch.next_at > now:
             return why_text("due", {"at": iso(launch.next_at)})
         return why_text("hand_out", {})
+    if launch.state == LaunchState.COMPLETED and launch.ended_at and launch.deadline:
+        late = launch.ended_at - launch.deadline
+        if late > timedelta(0):
+            return late_text(late)
     return why_text(launch.why, launch.why_values)
 
 

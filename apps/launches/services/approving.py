@@ -32,6 +32,7 @@ from apps.launches.services.guards import organisation_lock
 from apps.launches.services.outcomes import launch_over
 from apps.launches.services.timeline import plan_event
 from apps.launches.services.turns import plan_turns
+from apps.launches.wording import amount_text
 from apps.recommendations.services.approvals import may_approve, still_needed
 from apps.recommendations.services.stated import only_from, reason_of, state_move
 
@@ -194,15 +195,14 @@ def _within_budgets(row: LaunchPlan) -> None:
             raise ValidationError(
                 {
                     "budget": _(
-                        "The budget of %(whose)s does not hold it: %(used)s of %(monthly)s %(currency)s are "
-                        "spent or promised, this needs up to %(high)s."
+                        "The budget of %(whose)s does not hold it: %(used)s of %(monthly)s are spent or "
+                        "promised, this needs up to %(high)s."
                     )
                     % {
                         "whose": whose,
-                        "used": decimal_text(standing.spent + standing.promised),
-                        "monthly": decimal_text(budget.monthly),
-                        "currency": budget.currency,
-                        "high": decimal_text(row.cost_high),
+                        "used": amount_text(standing.spent + standing.promised, budget.currency),
+                        "monthly": amount_text(budget.monthly, budget.currency),
+                        "high": amount_text(row.cost_high, budget.currency),
                     }
                 }
             )

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection
-from django.utils.translation import gettext as _
 
 from apps.launches.models import Launch, LaunchGuard, LaunchPlan, LaunchTarget, PlanState
 from apps.launches.selectors.money import budgets_of, machines_of, standing_of
@@ -17,6 +16,7 @@ from apps.launches.selectors.values import decimal_text
 from apps.launches.services.executors import Offer
 from apps.launches.services.fresh_prices import FRESH, offers_now
 from apps.launches.services.sums import affordable, ceiling_of, highest_price, promise_of, spent_of
+from apps.launches.wording import ALL_OF_IT
 
 
 class StoppedError(Exception):
@@ -148,7 +148,7 @@ def _budgets(row: Launch, plan: LaunchPlan, now: datetime) -> Stop | None:
     """
     high = promise_of(row)
     for budget in budgets_of(plan.organisation, plan.team):
-        whose = budget.team.name if budget.team else _("the organisation")
+        whose = budget.team.name if budget.team else ALL_OF_IT
         if high is None or plan.currency != budget.currency:
             return Stop("budget_unknown", {"whose": whose})
         standing = standing_of(

@@ -182,7 +182,7 @@ def test_the_page_tells_the_plan_and_what_help_waits_for(queue: Pool) -> None:
     client = signed_in(Role.VIEWER)
     page = client.get(PAGE).content.decode()
     assert "Help for <span" in page
-    for words in (f"Plan {made.pk} waits for a person. Machines: 3, cost: up to 0.3 USD.", "$0.30",
+    for words in (f"Plan {made.pk} waits for a person. Machines: 3, cost: up to $0.30.", "$0.30",
                   "no machine takes it", "&lt;b&gt;夜间&lt;/b&gt;", "0 of at most 4"):  # fmt: skip
         assert words in page, words
     assert client.get(f"{API}/{row.pk}").json()["plan"] == {

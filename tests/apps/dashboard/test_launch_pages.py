@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from apps.accounts.models import Membership, Organisation, User
 from apps.accounts.roles import Role
@@ -26,6 +26,7 @@ from apps.launches.models import (
     Stray,
 )
 from apps.launches.services.timeline import launch_event
+from apps.launches.wording import why_text
 from tests.support.launches import launch, plan, target
 
 pytestmark = pytest.mark.django_db
@@ -130,6 +131,66 @@ def test_one_launch_tells_sums_places_and_checkpoints(story: Launch) -> None:
     assert detail["plan_against_actual"]["cost"] == {
         "planned": "0.08", "actual": "0.11", "difference": "0.03"
     }  # fmt: skip
+
+
+def test_done_past_the_deadline_and_on_demand_for_now_are_said_by_page_and_api(story: Launch) -> None:
+    """Deadline 6 h after the start, 8 h after it was due; done 90 minutes later."""
+    client = signed_in(Role.ENGINEER)
+    Attempt.objects.filter(launch=story, number=3).update(market="on-demand")
+    assert "It runs on demand for now." in text(client, "/launches/")
+    deadline = story.deadline
+    assert deadline is not None
+    Launch.objects.filter(pk=story.pk).update(
+        state=LaunchState.COMPLETED, why="done", ended_at=deadline + timedelta(minutes=90)
+    )
+    late = "The work is done, 1 h after its deadline."
+    assert late in text(client, "/launches/")
+    assert late in text(client, f"/launches/{story.pk}/")
+    assert client.get(f"/api/v1/launches/{story.pk}").json()["reason"] == late
+    Launch.objects.filter(pk=story.pk).update(ended_at=deadline)
+    assert client.get(f"/api/v1/launches/{story.pk}").json()["reason"] == "The work is done."
+
+
+def test_reasons_write_money_with_its_currency_and_are_in_the_reader_s_language() -> None:
+    above = {"cost": "12.4", "spent": "3.2", "high": "0.2856", "currency": "USD"}
+    budget = {"whose": "the organisation", "month": "2026-12", "spent": "90", "high": "9", "monthly": "1095",
+              "currency": "USD"}  # fmt: skip
+    cap = {"cap": "0.01", "price": "0.0042", "currency": "EUR"}
+    assert why_text("above_plan", above) == (
+        "It would need up to $12.40 in all, $3.20 of it spent already; approved are $0.2856. Approve the "
+        "higher amount, or cancel it."
+    )
+    assert why_text("price_cap", cap) == (
+        "Every offer left is dearer than the cap of €0.0100 an hour; the cheapest costs €0.00420."
+    )
+    assert why_text("frozen", {"reason": "audit."}) == "Launches are frozen: audit."
+    with translation.override("zh-hans"):
+        assert why_text("budget", budget) == (
+            "组织 在 2026-12 的预算不足：已花费或承诺 $90.00，此次最多需要 $9.00，上限为 $1,095.00。"
+        )
+
+
+def test_machines_of_one_turn_are_one_line_of_the_calendar() -> None:
+    made = plan(target(), due_at=timezone.now() + timedelta(hours=3), count=3)
+    for part in (1, 2, 3):
+        launch(made, part=part)
+    page = signed_in(Role.VIEWER).get("/launches/")
+    (_day, lines), = page.context["days"]  # fmt: skip
+    assert [(one["count"], round(one["cost"], 10)) for one in lines] == [(3, Decimal("0.08"))]
+    assert f'3 × <a href="/launches/plans/{made.pk}/">Nightly</a>' in page.content.decode()
+
+
+def test_a_long_story_shows_its_newest_hundred_lines(story: Launch) -> None:
+    last = story.attempts.get(number=3)
+    for number in range(120):
+        Checkpoint.objects.create(attempt=last, at=timezone.now(), work_hours=1.0, name=f"mark-{number:03}")
+        launch_event(story, "checkpoint", name=f"mark-{number:03}", hours=1.0)
+    page = signed_in(Role.VIEWER).get(f"/launches/{story.pk}/")
+    assert (len(page.context["events"]), page.context["older_events"]) == (100, 22)
+    assert (len(page.context["marks"]), page.context["older_marks"]) == (100, 21)
+    content = page.content.decode()
+    assert "22 older ones are left out: the API has all." in content
+    assert ("mark-119" in content, "mark-019" in content) == (True, False)
 
 
 def test_a_machine_that_runs_past_the_plan_is_on_the_axis(story: Launch) -> None:

@@ -105,3 +105,19 @@ def test_day_ranges() -> None:
 
 def test_hours_drop_trailing_zeros() -> None:
     assert [fmt.hours(v) for v in (8, 8.0, 0.25, "10", 1234.5)] == ["8", "8", "0.25", "10", "1,234.5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "en", "zh"),
+    [
+        ("mon-fri", "Mon–Fri", "周一至周五"),
+        ("sat,sun", "Sat, Sun", "周六、周日"),
+        ("fri-mon, wed", "Fri–Mon, Wed", "周五至周一、周三"),
+        ("every", "every day", "每天"),
+        ("daily", "every day", "每天"),
+        ("", "every day", "每天"),
+        ("now and then", "now and then", "now and then"),
+    ],
+)
+def test_weekdays(text: str, en: str, zh: str) -> None:
+    assert (fmt.weekdays(text), fmt.weekdays(text, "zh-hans")) == (en, zh)
