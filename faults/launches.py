@@ -71,9 +71,16 @@ class Stage:
             )  # fmt: skip
 
     def wait_ready(self, patience: float) -> None:
-        """Until every worker has begun: a kill before that kills nobody who works."""
+        """Until every worker has begun: a kill before that kills nobody who works.
+
+        RuntimeError with the end of its log where one ends by itself or does not begin in time.
+        """
         begun = time.monotonic()
-        while time.monotonic() - begun < patience and not all(children_of(one.pid) for one in self.workers):
+        while not all(children_of(one.pid) for one in self.workers):
+            ended = [number for number, one in enumerate(self.workers, 1) if one.poll() is not None]
+            if ended or time.monotonic() - begun > patience:
+                told = (self.folder / f"worker-{(ended or [1])[0]}.log").read_text(errors="replace")
+                raise RuntimeError(f"workers {ended or 'of this run'} did not begin: {told[-1000:]}")
             time.sleep(0.5)
 
     def kill(self, draw: random.Random) -> None:
