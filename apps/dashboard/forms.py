@@ -51,6 +51,10 @@ class MomentField(forms.DateTimeField):
         return super().to_python(value)
 
 
+# The least of a number that has to be above 0 only.
+LITTLE = 1e-3
+
+
 def plain_limits(form: forms.Form) -> None:
     """Limits of numbers in plain words with both ends, instead of Django's own."""
     for field in form.fields.values():
@@ -60,6 +64,8 @@ def plain_limits(form: forms.Form) -> None:
         text = (
             _("Write a number from %(low)s to %(high)s.") if high is not None else _("Write %(low)s or more.")
         )
+        if high is not None and low is not None and 0 < low < LITTLE:
+            text = _("Write a number above 0, up to %(high)s.")
         for own in ends:
             field.validators.remove(own)
             field.validators.append(type(own)(own.limit_value, text % {"low": low, "high": high}))

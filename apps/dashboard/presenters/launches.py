@@ -255,6 +255,7 @@ def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[
     return {
         "it": one,
         "place": places.get(one.zone) or one.zone or one.region,
+        "market": _market(one.market),
         "left": _css(left),
         "width": _css(max(0.4, right - left)),
         "mark": _css(min(right, 99.0)),

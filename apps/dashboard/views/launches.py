@@ -196,10 +196,13 @@ def plan_try(request: HttpRequest, plan_id: int) -> HttpResponse:
 @access(Action.APPROVE_SPEND)
 def freeze(request: HttpRequest) -> HttpResponse:
     """Turn the freeze switch."""
-    form = ReasonForm(request.POST)
+    form, wanted = ReasonForm(request.POST), request.POST.get("frozen")
+    if wanted not in {"yes", "no"}:
+        # Neither of the page's two buttons: nothing is thawed by a guess.
+        form.add_error(None, _("Say whether launches are frozen or go on."))
     if not form.is_valid():
         return _queue(request, status=422, freeze_form=form)
-    frozen = request.POST.get("frozen") == "yes"
+    frozen = wanted == "yes"
     launches_freeze(
         organisation=organisation_of(request), actor=_actor(request), frozen=frozen,
         reason=form.cleaned_data["reason"], now=datetime.now(UTC),

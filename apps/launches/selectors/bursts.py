@@ -11,8 +11,8 @@ from apps.accounts.models import Organisation
 from apps.launches.models import OVER, WAITING, Launch, LaunchBurst, LaunchPlan, LaunchState, PlanState
 from apps.launches.selectors.launches import queue_reason
 from apps.launches.selectors.values import decimal_text, iso_or_none
-from apps.launches.wording import amount_text
 from apps.launches.wording_pools import burst_asks, burst_held, burst_reason
+from finops.text.display import money
 
 
 def burst_list(organisation: Organisation) -> QuerySet[LaunchBurst]:
@@ -60,7 +60,7 @@ def _open(row: LaunchBurst) -> QuerySet[Launch]:
 
 def _waits_for(row: LaunchBurst, plan: LaunchPlan | None, now: datetime) -> str | None:
     if plan is not None and plan.state == PlanState.REQUESTED:
-        high = None if plan.cost_high is None else amount_text(plan.cost_high, plan.currency)
+        high = None if plan.cost_high is None else money(plan.cost_high, plan.currency, decimals=2)
         return burst_asks(plan.pk, plan.count, high)
     held = _open(row).filter(state__in=WAITING).select_related("plan").order_by("next_at", "pk").first()
     return None if held is None else burst_held(held.pk, queue_reason(held, now))

@@ -20,6 +20,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
 from apps.accounts.services import audit_record
 from apps.catalog.models import Device, Pool, PoolUse
+from apps.launches.services.clock_words import clock_fault
 from apps.launches.services.work import work_take_back
 from finops.engine.calendar import ClockWindow
 from finops.engine.launches.pool import PoolChoice, PoolWork, choose_pool
@@ -46,9 +47,8 @@ def window_checked(window: str, zone: str, days: str) -> None:
             raise ValueError(f"not a time of day: {window!r}")
         ClockWindow.parse(start, end, zone, days or "every")
     except ValueError as error:
-        words = str(error)
-        field = "zone" if "time zone" in words else "days" if "weekday" in words else "window"
-        raise ValidationError({field: words}) from error
+        # Both ends stand in one field.
+        raise clock_fault(error, window=window or "-") from error
 
 
 def pool_save(*, organisation: Organisation, actor: Actor, name: str, values: Mapping[str, Any]) -> Pool:

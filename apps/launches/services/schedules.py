@@ -24,6 +24,7 @@ from apps.launches.models import (
     StopSchedule,
     TurnState,
 )
+from apps.launches.services.clock_words import clock_fault
 from apps.launches.services.executors import aws_access
 from apps.launches.services.said import said
 from apps.recommendations.services.stated import only_from, state_move
@@ -60,9 +61,7 @@ def checked_plan(
     try:
         return SwitchPlan.parse(**given, holidays=dates, start_minutes=start_minutes)
     except ValueError as error:
-        words = str(error)
-        field = "zone" if "time zone" in words else "days" if "weekday" in words else "start"
-        raise ValidationError({field: words}) from error
+        raise clock_fault(error, start=given["start"], stop=given["stop"]) from error
 
 
 def schedule_request(

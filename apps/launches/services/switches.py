@@ -29,6 +29,8 @@ from finops.providers.base import PermanentError
 from finops.providers.kubernetes.jobs import NAMESPACE_NAME
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
+# Of any provider, or of a simulated market.
+_REGION = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 def launches_freeze(
@@ -64,6 +66,8 @@ def guard_save(
     """Set the limits of an organisation, all at once. Raises ValidationError by field."""
     if max_price is not None and (fault := amount_fault(max_price)):
         raise ValidationError({"max_price": fault})
+    if any(not _REGION.fullmatch(one.strip()) for one in regions if one.strip()):
+        raise ValidationError({"regions": _("Codes of regions such as us-east-1, separated by commas.")})
     given = {
         "dry_run": dry_run,
         "max_instances": max_instances,
@@ -268,4 +272,6 @@ def _currency(text: str) -> str:
     try:
         return currency_code(text)
     except CurrencyError as error:
-        raise ValidationError({"currency": str(error)}) from error
+        raise ValidationError(
+            {"currency": _("Not a currency: write three letters, for example USD.")}
+        ) from error

@@ -90,6 +90,7 @@ def test_limits_budgets_and_rules_are_kept() -> None:
         ("guard/", GUARD | SURE | {"max_price": "-1"}),
         ("guard/", GUARD | SURE | {"currency": ""}),
         ("guard/", GUARD | SURE | {"max_price": "NaN"}),
+        ("guard/", GUARD | SURE | {"regions": "us-east-1, <b>anywhere</b>"}),
         ("budget/", {"monthly": "5", "currency": "USD"}),
         ("budget/", {"monthly": "5", "currency": ""} | SURE),
         ("budget/", {"monthly": "5", "currency": "USD", "team": "nobody"} | SURE),
@@ -104,6 +105,11 @@ def test_what_is_not_sure_or_wrong_is_refused(address: str, body: dict[str, Any]
     assert answer.status_code == 422
     assert 'class="error"' in answer.content.decode() or "form-errors" in answer.content.decode()
     assert counts() == before
+
+
+def test_a_currency_that_is_none_is_told_in_words() -> None:
+    answer = signed_in(Role.ADMIN).post(f"{PAGE}budget/", {"monthly": "5", "currency": "XXQ"} | SURE)
+    assert "Not a currency: write three letters, for example USD." in answer.content.decode()
 
 
 @pytest.mark.parametrize(

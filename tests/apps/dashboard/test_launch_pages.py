@@ -270,6 +270,8 @@ def test_roles_may_what_they_may(story: Launch) -> None:
     assert finance.post("/launches/freeze/", {"reason": "audit", "frozen": "yes"}).status_code == 302
     assert "audit" in text(viewer, "/launches/")
     assert finance.post("/launches/freeze/", {"reason": "", "frozen": "no"}).status_code == 422
+    assert finance.post("/launches/freeze/", {"reason": "x", "frozen": "maybe"}).status_code == 422
+    assert finance.post("/launches/freeze/", {"reason": "x"}).status_code == 422
     assert LaunchGuard.objects.get().frozen is True
 
 

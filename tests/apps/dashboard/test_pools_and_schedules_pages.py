@@ -81,6 +81,34 @@ def test_a_pool_that_is_wrong_is_refused_beside_its_field() -> None:
     assert signed_in(Role.VIEWER).post("/launches/pools/keep/", good).status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("wrong", "field", "words"),
+    [
+        ({"zone": "Mars"}, "zone", "There is no such time zone: write it like Europe/Berlin."),
+        ({"days": "funday"}, "days", "Write days such as mon-fri, or sat,sun."),
+        ({"start": "", "stop": ""}, "start",
+         "Write a time from which they are on, one from which they are off, or both."),
+        ({"stop": "25:00"}, "stop", "Write times of day such as 08:00 or 19:30."),
+        ({"region": "mars"}, "region", "A region such as us-east-1."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_schedule_s_clock_is_said_beside_its_field(
+    wrong: dict[str, str], field: str, words: str
+) -> None:
+    target()
+    body = {
+        "name": "Office", "target": "cloud", "region": "us-east-1", "tag_key": "Env", "tag_value": "dev",
+        "start": "08:00", "stop": "18:00", "days": "mon-fri", "zone": "Europe/Berlin", "holidays": "",
+    }  # fmt: skip
+    answer = signed_in(Role.ENGINEER).post("/launches/schedules/keep/", body | wrong)
+    assert (answer.status_code, answer.context["form"].errors) == (422, {field: [words]})
+
+
+def test_work_of_no_hours_is_told_without_powers_of_ten() -> None:
+    page = text(signed_in(Role.VIEWER), "/launches/pools/?hours=0&units=1")
+    assert "Write a number above 0, up to 100000." in page
+
+
 def test_a_schedule_is_asked_for_approved_paused_and_ended() -> None:
     target()
     engineer, finance = signed_in(Role.ENGINEER), signed_in(Role.FINANCE)

@@ -77,7 +77,8 @@ class Command(LaunchVerb):
         """A line each."""
         for one in document["bursts"]:
             self.stdout.write(
-                f"{one['name']}  {one['pool']}  {one['machines']}/{one['most']}  {one['reason']}"
+                f"{one['name']}  {one['pool']}  {one['machines']}/{one['most']}  "
+                f"{one['waits_for'] or one['reason']}"
             )
 
 
