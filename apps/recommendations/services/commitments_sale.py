@@ -27,7 +27,7 @@ from apps.recommendations.services.document import Document, decimal_text, evide
 from finops.engine.commitments.eligibility import pool_of, units_of
 from finops.engine.commitments.evaluate import Rival, offer_hours_left
 from finops.engine.commitments.refusal import Refusal, refuse
-from finops.engine.commitments.resale import Seller
+from finops.engine.commitments.resale import Seller, sale_refusal
 from finops.engine.commitments.scenarios import Floats, draw, future_of
 from finops.engine.commitments.sell import Sale, sale
 from finops.engine.commitments.terms import hours_left
@@ -102,6 +102,10 @@ def _judge(
     now = gathered.desk.now
     if owned.end <= now:
         return refuse("over", ended=iso(owned.end))
+    # The market's rules before what is missing here: a convertible one is never sold, prices or not.
+    barred = sale_refusal(owned, rules, now=now, seller=seller)
+    if barred is not None:
+        return barred
     if owned.currency != gathered.desk.currency:
         return refuse("other currency", offered=owned.currency, used=gathered.desk.currency)
     price = gathered.prices(owned.key)

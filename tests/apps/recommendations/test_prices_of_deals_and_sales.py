@@ -203,6 +203,25 @@ def test_what_is_not_told_of_a_reservation_is_named() -> None:
     assert codes["unknown"] == "unknown class"
 
 
+def test_a_rule_of_the_market_is_named_before_a_price_that_is_missing() -> None:
+    owned("may be sold")
+    owned("convertible", offering_class="convertible")
+    owned("new", start=AT - timedelta(days=12), end=AT + timedelta(days=353))
+    owned("short", start=AT - timedelta(days=345), end=AT + timedelta(days=20))
+    owned("unpaid", start=AT - timedelta(days=40), end=AT + timedelta(days=325), state="payment-pending")
+    owned("in yuan", currency="CNY", offering_class="convertible")
+    document = asked("sell_commitments", "--lookback-days", "2")
+    assert document["sales"] == []
+    assert {row["id"]: row["code"] for row in document["refused"]} == {
+        "may be sold": "no list price",
+        "convertible": "convertible",
+        "new": "younger than the minimum hold",
+        "short": "less than one month left",
+        "unpaid": "not paid yet",
+        "in yuan": "convertible",
+    }
+
+
 def test_sales_by_rest_are_those_of_the_command(client: Client) -> None:
     bill(Organisation.default(), quantity="1")
     prices()
