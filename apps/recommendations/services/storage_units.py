@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -107,6 +108,10 @@ def billed_only(
 def look(bucket: Bucket, *, organisation: Organisation | None, at: datetime) -> Looked:
     """Everything about one bucket at a time."""
     coverage = coverage_of(bucket.name, organisation, at)
+    if not bucket.region and coverage is not None:
+        # An inventory names no region, the bill does; the row stays as it was listed.
+        bucket = copy(bucket)
+        bucket.region = coverage.region
     cells = [cell for cell in histogram_of(bucket.name, organisation, at) if cell.provider == bucket.provider]
     history = reads_of(bucket.name, organisation, at)
     terms = terms_of(bucket.provider, bucket.region, at.date(), organisation=organisation)

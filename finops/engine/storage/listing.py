@@ -52,20 +52,20 @@ def gib_months(amount: Decimal, unit: str, month_hours: Decimal) -> Decimal:
 
     What AWS bills as GB are GiB. Raises StorageError for a unit that is not known.
     """
-    units = {
+    parts = {
         "gb-mo": Decimal(1),
         "gb-month": Decimal(1),
         "gb-months": Decimal(1),
         "gibibyte month": Decimal(1),
-        "gb-hours": 1 / month_hours,
-        "gb-hrs": 1 / month_hours,
-        "byte-hrs": 1 / (Decimal(2**30) * month_hours),
-        "byte-hours": 1 / (Decimal(2**30) * month_hours),
+        "gb-hours": month_hours,
+        "gb-hrs": month_hours,
+        "byte-hrs": Decimal(2**30) * month_hours,
+        "byte-hours": Decimal(2**30) * month_hours,
     }
-    factor = units.get(unit.strip().lower())
-    if factor is None:
+    divisor = parts.get(unit.strip().lower())
+    if divisor is None:
         raise StorageError("unit", f"not a unit of stored bytes: {unit or 'blank'}")
-    return amount * factor
+    return amount / divisor
 
 
 def rate_is_plausible(cost: Decimal, months: Decimal, known: Decimal) -> bool:

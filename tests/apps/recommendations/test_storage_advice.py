@@ -246,6 +246,22 @@ def test_a_bucket_that_only_the_bill_tells_of_is_blocked_and_shown(organisation:
     assert not storage_rows_publish(organisation=organisation, now=NOW) or not Recommendation.objects.exists()
 
 
+def test_the_bill_says_in_which_region_a_listed_bucket_lies(organisation: Organisation, agreed: None) -> None:
+    Bucket.objects.filter(pk=cold().pk).update(region="")
+    (group,) = groups(organisation)
+    assert (group["region"], group["reason_code"]) == (None, "no prices")
+    put_bill(
+        [s3_line("2026-11-20", "TimedStorage-ByteHrs", "33.333333", "0.77") | {"region_id": "us-east-1"}],
+        period=date(2026, 11, 1), organisation=organisation,
+    )  # fmt: skip
+    document = advise_storage(organisation=organisation, at=NOW)
+    (group,) = document["groups"]
+    assert (group["region"], group["verdict"]) == ("us-east-1", "move")
+    assert Decimal(group["current_monthly"]).quantize(Decimal("0.01")) == Decimal("23.00")
+    assert document["buckets"][0]["region"] == "us-east-1"
+    assert Bucket.objects.get().region == ""
+
+
 def test_archive_tiers_come_with_the_rule_where_reads_may_wait(
     organisation: Organisation, agreed: None
 ) -> None:
