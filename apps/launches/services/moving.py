@@ -8,14 +8,16 @@ two, the reconciler takes the same next one.
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timedelta
 
 import structlog
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 
 from apps.launches.models import Attempt, AttemptState, Executor, Launch, LaunchState, Market
+from apps.launches.services.alone import MOVES, alone
 from apps.launches.services.calls import attempt_call, attempt_prepare
-from apps.launches.services.choosing import meaning_of, offers_left, pace_of
+from apps.launches.services.choosing import FORGET, meaning_of, offers_left, pace_of
 from apps.launches.services.claims import LostClaimError
 from apps.launches.services.executors import Offer, executor_of
 from apps.launches.services.gangs import end_all
@@ -40,14 +42,25 @@ from finops.providers.base import ProviderError
 from finops.providers.launching import LaunchOutcomeUnknownError, LaunchRefusedError
 
 log = structlog.get_logger(__name__)
-# A refusal for another reason than capacity is a person's to mend.
+# Refusals that pass by themselves; for another reason they are a person's to mend.
+PASSES = frozenset({Meaning.CAPACITY, Meaning.THROTTLED})
 MENDED = timedelta(hours=1)
+# The next turn begins a minute after this one.
+TURN = timedelta(seconds=45)
 # Places whose machines are refused at once where there are none; pods would wait for a node.
 ASKED = (Executor.AWS, Executor.SIMULATED)
 
 
 def moves_run(*, now: datetime) -> int:
-    """Look at every machine on demand that may go back to Spot; how many went."""
+    """Look at machines on demand that may go back to Spot; how many went.
+
+    One worker at a time, for less than a minute: turns never pile up, however many machines there are.
+    """
+    with alone(MOVES) as mine:
+        return _turn(now) if mine else 0
+
+
+def _turn(now: datetime) -> int:
     rows = Attempt.objects.filter(
         state=AttemptState.RUNNING,
         market=Market.ON_DEMAND,
@@ -57,13 +70,22 @@ def moves_run(*, now: datetime) -> int:
         launch__on_demand=False,
         launch__deadline__gt=now,
         launch__plan__target__executor__in=ASKED,
-    ).order_by("pk")
-    moved = 0
-    for pk in list(rows.values_list("pk", flat=True)):
+    ).order_by("?")  # What does not fit into this turn has its chance in the next ones.
+    moved, begun = 0, time.monotonic()
+    left = list(rows.values_list("pk", flat=True))
+    while left:
+        ran = timedelta(seconds=time.monotonic() - begun)
+        if ran >= TURN:
+            log.info("launch_moves_cut_off", not_looked_at=len(left))
+            break
+        pk = left.pop()
         try:
-            moved += move_to_spot(pk, now=now) == "moved"
+            moved += move_to_spot(pk, now=now + ran) == "moved"
         except ProviderError as error:
             log.warning("launch_not_moved", attempt=pk, error=str(error))
+        except (OperationalError, InterfaceError):
+            log.exception("launch_moves_broken_off", attempt=pk)
+            break
         except Exception:  # one launch must not keep all others where they are
             log.exception("launch_not_looked_at", attempt=pk)
     return moved
@@ -114,6 +136,8 @@ def take_over(attempt: Attempt, now: datetime) -> str:
 def _worth_asking(attempt: Attempt, now: datetime) -> list[Offer]:
     """Spot offers to ask for now, the best one first; none where the machine on demand should stay."""
     launch = attempt.launch
+    if _asked_lately(launch, FORGET, now):
+        return []
     offers, _stop = allowed_offers(launch, now)
     left = offers_left(launch, offers, now)
     ahead = outlook(launch, offers, now) if left.spot and left.spot_safe else None
@@ -125,11 +149,12 @@ def _worth_asking(attempt: Attempt, now: datetime) -> list[Offer]:
 
 def _asked_lately(launch: Launch, wait: timedelta, now: datetime) -> bool:
     """Whether Spot was asked for beside this machine, or before it, so lately that nothing is new."""
-    last = launch.attempts.filter(market=Market.SPOT, state=AttemptState.REFUSED).order_by("-number").first()
+    refused = launch.attempts.filter(market=Market.SPOT, state=AttemptState.REFUSED)
+    last = refused.exclude(code=NOT_SENT).order_by("-number").first()
     if last is None:
         return False
-    lacked = meaning_of(launch, last).meaning is Meaning.CAPACITY
-    return now - last.prepared_at < (wait if lacked else MENDED)
+    passes = last.code == NOT_REACHED or meaning_of(launch, last).meaning in PASSES
+    return now - last.prepared_at < (wait if passes else MENDED)
 
 
 def _ask(former: Attempt, offer: Offer, now: datetime) -> str:

@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
-
-from django.db.models import QuerySet
+from typing import Any, NamedTuple
 
 from apps.launches.models import Attempt, AttemptState, Executor, Launch, Market
-from apps.launches.services.choosing import Key, key_of, meaning_of_code, pace_of, place_key
+from apps.launches.services.choosing import Key, key_of, meaning_of_code, pace_of
 from apps.launches.services.executors import Offer
 from finops.engine.launches import live
 from finops.engine.launches.deadline import Market as Choice
@@ -110,7 +108,7 @@ def _sightings(launch: Launch, pools: set[Key], now: datetime) -> dict[Key, list
     count = launch.plan.count // launch.plan.parts
     found: dict[Key, list[Sighting]] = defaultdict(list)
     for one in _attempts(launch, now):
-        key = place_key(one)
+        key = (one.market, one.region, one.zone, one.instance_type)
         if key not in pools:
             continue
         if one.started_at is not None and one.count >= count:
@@ -126,7 +124,24 @@ def _sightings(launch: Launch, pools: set[Key], now: datetime) -> dict[Key, list
     return found
 
 
-def _attempts(launch: Launch, now: datetime) -> QuerySet[Attempt]:
+class _Seen(NamedTuple):
+    """Of an attempt what says something about a market; whole rows of thousands take long to read."""
+
+    market: str
+    region: str
+    zone: str
+    instance_type: str
+    count: int
+    state: str
+    code: str
+    ending: str
+    prepared_at: datetime
+    called_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+def _attempts(launch: Launch, now: datetime) -> list[_Seen]:
     target = launch.plan.target
     # A made-up market is a target's own; zones of a provider are the same for all of an organisation.
     market: dict[str, Any] = (
@@ -137,7 +152,7 @@ def _attempts(launch: Launch, now: datetime) -> QuerySet[Attempt]:
             "launch__plan__target__provider": target.provider,
         }
     )
-    return Attempt.objects.filter(
+    rows = Attempt.objects.filter(
         launch__organisation=launch.organisation_id,
         market=Market.SPOT,
         prepared_at__gt=now - SEEN,
@@ -145,3 +160,4 @@ def _attempts(launch: Launch, now: datetime) -> QuerySet[Attempt]:
         state__in=[AttemptState.REFUSED, AttemptState.RUNNING, AttemptState.ENDED],
         **market,
     ).order_by("pk")
+    return [_Seen(*one) for one in rows.values_list(*_Seen._fields)]
