@@ -62,6 +62,12 @@ class SpendAnswer:
         return self.coverage.complete
 
     @property
+    def unknown(self) -> frozenset[str]:
+        """Currencies in which no line has a value on the question's basis: their sum is not known, not 0."""
+        told = {row.currency for row in self.rows if row.cost is not None}
+        return frozenset(row.currency for row in self.rows) - told
+
+    @property
     def currencies(self) -> list[str]:
         """Currencies of the rows, by name."""
         return sorted(self.totals)

@@ -22,14 +22,17 @@ PERCENT_DIGITS = 6
 
 
 def spend_document(answer: SpendAnswer) -> Document:
-    """The document of `spend`. With several currencies `total` and `unallocated` are {currency: amount}."""
+    """The document of `spend`. With several currencies `total` and `unallocated` are {currency: amount}; an
+    amount is null where no line has a value on the basis.
+    """
     question = answer.question
+    totals, unallocated = _texts(answer, answer.totals), _texts(answer, answer.unallocated)
     return {
         "rows": [_row(row, question) for row in answer.rows],
-        "total": _one_or_each(answer.totals),
+        "total": _one_or_each(totals),
         "currency": answer.currencies[0] if len(answer.totals) == 1 else None,
-        "totals": {currency: decimal_text(amount) for currency, amount in answer.totals.items()},
-        "unallocated": _one_or_each(answer.unallocated),
+        "totals": totals,
+        "unallocated": _one_or_each(unallocated),
         "complete": answer.complete,
         "incomplete": [gap.document() for gap in answer.coverage.gaps],
         "delivered_to": _known_to(answer.coverage),
@@ -144,10 +147,16 @@ def _state(value: str | None) -> str:
     return "reported" if value else "blank"
 
 
-def _one_or_each(amounts: Mapping[str, Decimal]) -> Any:
-    if len(amounts) > 1:
-        return {currency: decimal_text(amount) for currency, amount in amounts.items()}
-    return decimal_text(next(iter(amounts.values()), Decimal(0)))
+def _texts(answer: SpendAnswer, amounts: Mapping[str, Decimal]) -> dict[str, str | None]:
+    unknown = answer.unknown
+    return {
+        currency: None if currency in unknown else decimal_text(amount)
+        for currency, amount in amounts.items()
+    }
+
+
+def _one_or_each(texts: dict[str, str | None]) -> Any:
+    return texts if len(texts) > 1 else next(iter(texts.values()), decimal_text(Decimal(0)))
 
 
 def _known_to(coverage: Coverage) -> str | None:

@@ -60,8 +60,13 @@ def heading(facts: SpendFacts) -> str:
     totals = facts.groups.totals
     if not facts.groups.rows:
         return _("Nothing is billed for this question, %(period)s.") % {"period": period}
+    if facts.groups.unknown == totals.keys():
+        return _("The bill tells no amount on this basis, %(period)s.") % {"period": period}
     if len(totals) > 1:
-        amounts = _(" and ").join(fmt.money(amount, currency) for currency, amount in totals.items())
+        amounts = _(" and ").join(
+            fmt.money(None if currency in facts.groups.unknown else amount, currency)
+            for currency, amount in totals.items()
+        )
         return _("%(period)s: [[%(amounts)s]], not added up.") % {"period": period, "amounts": amounts}
     ((currency, amount),) = totals.items()
     top = _first(facts, currency)
@@ -151,7 +156,7 @@ def group_word(facts: SpendFacts, values: Values) -> str:
 
 def kpis(facts: SpendFacts) -> list[dict[str, str]]:
     """Cost, change, mean a day, largest part; with one currency only."""
-    if len(facts.groups.totals) != 1:
+    if len(facts.groups.totals) != 1 or facts.groups.unknown:
         return []
     ((currency, amount),) = facts.groups.totals.items()
     window = known_window(facts)
@@ -368,7 +373,7 @@ def table(facts: SpendFacts, currency: str) -> dict[str, Any]:
     return {
         "rows": made,
         "others": {"n": left, "cost": fmt.number(seen[-1], 2)} if left else None,
-        "total": fmt.number(shown_total, 2),
+        "total": fmt.UNKNOWN if currency in facts.groups.unknown else fmt.number(shown_total, 2),
         "count": len(rows) + left,
         "with_change": before is not None,
         "with_missing": any(row.lines_without_cost for row in rows),

@@ -55,6 +55,27 @@ def without_time(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "evidence": {k: v for k, v in document["evidence"].items() if k != "at"}}
 
 
+def test_a_basis_that_no_line_has_is_unknown_and_not_zero(
+    empty_lake: Path, viewer: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"billed_cost": "2.00", "list_cost": None, "billing_currency": "CNY"},
+        {"billed_cost": "1.00", "list_cost": None, "billing_currency": "USD"},
+    ]
+    put_bill(rows[1:], period=NOVEMBER)
+    put_bill(rows, period=OCTOBER)
+    month = ("--from", "2018-11-01", "--to", "2018-12-01", "--by", "service")
+    code, answer = verb(capsys, *month, "--basis", "list")
+    assert (code, answer["total"], answer["unallocated"]) == (0, None, None)
+    assert (answer["totals"], answer["rows"][0]["cost"]) == ({"USD": None}, None)
+    assert verb(capsys, *month)[1]["total"] == "1"
+    both = verb(capsys, "--from", "2018-10-01", "--to", "2018-11-01", "--by", "service", "--basis", "list")[1]
+    assert both["total"] == {"CNY": None, "USD": None}
+    assert verb(capsys, "--from", "2020-10-01", "--to", "2020-11-01", "--by", "service")[1]["total"] == "0"
+    page = viewer.get("/spend/", {"from": "2018-11-01", "to": "2018-12-01", "basis": "list"}).content.decode()
+    assert "The bill tells no amount on this basis" in page
+
+
 @pytest.mark.usefixtures("_two_months")
 def test_verb_and_rest_are_one_document(viewer: Client, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--from", "2018-10-01", "--to", "2018-12-01", "--by", "service", "--granularity", "month")

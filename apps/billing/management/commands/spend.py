@@ -61,7 +61,8 @@ class Command(JsonCommand):
             values = [str(row[name]) if row[name] not in (None, "") else "-" for name in by]
             self.stdout.write("  ".join([row["period"], *values, row["cost"] or "-", row["currency"]]))
         for currency, amount in document["totals"].items():
-            self.stdout.write(_("Total %(amount)s %(currency)s") % {"amount": amount, "currency": currency})
+            words = {"amount": amount or "-", "currency": currency}
+            self.stdout.write(_("Total %(amount)s %(currency)s") % words)
         if "team" in by:
             self.stdout.write(f"{UNALLOCATED}: {document['unallocated']}")
         for gap in document["incomplete"]:
