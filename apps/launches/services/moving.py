@@ -74,7 +74,7 @@ def _turn(now: datetime) -> int:
     moved, begun = 0, time.monotonic()
     left = list(rows.values_list("pk", flat=True))
     while left:
-        ran = timedelta(seconds=time.monotonic() - begun)
+        ran = timedelta(seconds=int(time.monotonic() - begun))
         if ran >= TURN:
             log.info("launch_moves_cut_off", not_looked_at=len(left))
             break
