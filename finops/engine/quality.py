@@ -326,10 +326,13 @@ def _gaps(state: _State, config: QualityConfig) -> list[Finding]:
 
 
 def _zone_names_and_ids(state: _State) -> list[Finding]:
-    """Zones under a name where others of the same market go by id: one zone may count twice."""
+    """Zones under a name where others of the same market go by id: one zone may count twice.
+
+    Only prices that are known at the same time do: an archive by id says nothing about years before it.
+    """
     keys = state.book.keys
-    by_id = np.array([ZONE_ID.fullmatch(key.zone) is not None for key in keys], np.bool_)
-    by_name = np.array([ZONE_NAME.fullmatch(key.zone) is not None for key in keys], np.bool_)
+    by_id = np.array([ZONE_ID.fullmatch(key.zone) is not None for key in keys], np.bool_) & state.known
+    by_name = np.array([ZONE_NAME.fullmatch(key.zone) is not None for key in keys], np.bool_) & state.known
     has_id = np.bincount(state.group, by_id, minlength=1)[state.group] > 0 if len(keys) else by_id
     which = np.flatnonzero(by_name & has_id)
     told: list[Told] = [{"zone": keys[s].zone} for s in which.tolist()]

@@ -129,6 +129,16 @@ def test_zone_names_beside_zone_ids() -> None:
     assert check_quality(elsewhere, now_us=NOW) == []
 
 
+def test_zone_ids_of_another_time_say_nothing_of_zone_names() -> None:
+    name, by_id = key("us-east-1a"), key("use1-az2")
+    later = book_of({name: moving(0.05), by_id: [(3.0, 0.05)]}, {name: [(60, 10)], by_id: [(3, 0)]})
+    # Twenty days ago nothing was known by id; now nothing is known by name.
+    assert check_quality(later, now_us=NOW - 20 * DAY_US) == []
+    assert check_quality(later, now_us=NOW) == []
+    together = book_of({name: moving(0.05), by_id: [(30.0, 0.05)]}, {by_id: [(30, 0)]})
+    assert kinds(check_quality(together, now_us=NOW - 20 * DAY_US)) == [("us-east-1a", "zone name and id")]
+
+
 def test_two_names_of_a_product_at_two_prices() -> None:
     plain, vpc = key("us-east-1a"), key("us-east-1a", "Linux/UNIX (Amazon VPC)")
     (found,) = check_quality(book_of({plain: [(9.0, 2.0)], vpc: [(9.0, 0.3)]}), now_us=NOW)
