@@ -25,12 +25,13 @@ class PlanForm(forms.Form):
     )
     preemption = forms.ChoiceField(label=_("When there is no room"), choices=Preemption.choices)
     start_minutes = forms.IntegerField(
-        label=_("May start late by, minutes"), min_value=0, max_value=10_080, initial=60,
+        label=_("May start late by, minutes"), min_value=1, max_value=10_080, initial=60,
         help_text=_("Later it is missed, not run."),
     )  # fmt: skip
     budget = forms.DecimalField(
-        label=_("Budget of one turn"), required=False, min_value=0, max_digits=18, decimal_places=6
-    )
+        label=_("Budget of one turn"), required=False, min_value=0, max_digits=18, decimal_places=6,
+        help_text=_("In the currency of its prices."),
+    )  # fmt: skip
     checkpoint_location = forms.CharField(
         label=_("Checkpoints"), required=False, max_length=1000, help_text=_("s3://bucket/folder")
     )

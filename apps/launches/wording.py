@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
-from finops.text.display import decimal_of, duration, moment, money, money_hourly, paid
+from finops.text.display import decimal_of, duration, hours, moment, money, money_hourly, paid
 
 # Why a launch waits or has ended. `%(…)s` are the values beside the code.
 WHY = {
@@ -151,10 +151,11 @@ BURSTS = {
 }
 
 MARKETS = {"spot": gettext_lazy("Spot"), "on-demand": gettext_lazy("on demand")}
-# Values that are times, as they are stored; money and prices of an hour, with `currency` beside them.
+# Values that are times, as they are stored; money and prices of an hour, with `currency` beside them; hours.
 MOMENTS = frozenset({"at", "deadline"})
 AMOUNTS = frozenset({"cost", "spent", "high", "monthly", "budget", "limit"})
 PRICES = frozenset({"cap", "price"})
+HOURS = frozenset({"hours", "lost"})
 # Whose a budget is that is no team's.
 ALL_OF_IT = gettext_noop("the organisation")
 
@@ -231,6 +232,8 @@ def _shown(key: str, value: Any, currency: str) -> Any:
         return amount_text(value, currency)
     if key in PRICES and currency:
         return money_hourly(value, currency)
+    if key in HOURS and isinstance(value, int | float):
+        return hours(value)
     words = {"market": MARKETS.get(str(value), value), "whose": _(value) if value == ALL_OF_IT else value}
     # What others said ends with their full stop; ours follows.
     return value.rstrip(".") if key == "reason" and isinstance(value, str) else words.get(key, value)

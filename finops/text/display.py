@@ -91,7 +91,7 @@ def money(value: Number | None, currency: str, *, decimals: int | None = None, s
 def paid(value: Number | None, currency: str) -> str:
     """What something cost: to the cent, below ten cents to four digits, so that little is not nothing."""
     exact = decimal_of(value)
-    small = exact is not None and 0 < abs(exact) < Decimal("0.1")
+    small = exact is not None and Decimal("0.00005") <= abs(exact) < Decimal("0.1")
     return money(exact, currency, decimals=4 if small else 2)
 
 

@@ -53,7 +53,7 @@ class PlanBody(LaunchBody):
     owner = serializers.EmailField(required=False)
     start = UtcDateTimeField(required=False, help_text="First due time; default: as advised.")
     start_minutes = serializers.IntegerField(
-        default=60, min_value=0, max_value=planning.MAX_START_MINUTES, help_text="Later it is missed."
+        default=60, min_value=1, max_value=planning.MAX_START_MINUTES, help_text="Later it is missed."
     )
     priority = serializers.IntegerField(default=0, min_value=0, max_value=MAX_PRIORITY)
     gang = serializers.BooleanField(default=False, help_text="All machines start together or none does.")

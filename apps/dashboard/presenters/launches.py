@@ -248,7 +248,9 @@ def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[
     begun = one.started_at or one.called_at or one.prepared_at
     ended = one.ended_at or (now if one.state == AttemptState.RUNNING else begun)
     left, right = at(begun), at(ended)
-    bad = one.state == AttemptState.REFUSED or (one.state == AttemptState.ENDED and one.ending != "done")
+    # Work that moved on purpose has lost nothing that anybody has to look at.
+    lost = one.state == AttemptState.ENDED and one.ending not in {"done", "moved"}
+    bad = one.state == AttemptState.REFUSED or lost
     word = str(ENDINGS.get(one.ending, "")) if one.ending else attempt_word(one)
     if one.state == AttemptState.REFUSED:
         word = one.code or word

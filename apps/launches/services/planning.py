@@ -216,8 +216,9 @@ def _number_faults(wish: Wish) -> dict[str, str]:
         faults["priority"] = _("From 0 to %(most)d.") % {"most": MAX_PRIORITY}
     if wish.preemption not in Preemption.values:
         faults["preemption"] = " / ".join(Preemption.values)
-    if not 0 <= wish.start_minutes <= MAX_START_MINUTES:
-        faults["start_minutes"] = _("From 0 to %(most)d.") % {"most": MAX_START_MINUTES}
+    # Workers take what is due: with no minute at all it would be missed each time.
+    if not 1 <= wish.start_minutes <= MAX_START_MINUTES:
+        faults["start_minutes"] = _("Between 1 and %(most)d.") % {"most": MAX_START_MINUTES}
     if wish.budget is not None and (fault := amount_fault(wish.budget)):
         faults["budget"] = fault
     if wish.job.get("max_price") is not None and (fault := amount_fault(Decimal(wish.job["max_price"]))):

@@ -26,7 +26,7 @@ from apps.launches.models import (
     Stray,
 )
 from apps.launches.services.timeline import launch_event
-from apps.launches.wording import why_text
+from apps.launches.wording import event_text, why_text
 from tests.support.launches import launch, plan, target
 
 pytestmark = pytest.mark.django_db
@@ -168,6 +168,19 @@ def test_reasons_write_money_with_its_currency_and_are_in_the_reader_s_language(
         assert why_text("budget", budget) == (
             "组织 在 2026-12 的预算不足：已花费或承诺 $90.00，此次最多需要 $9.00，上限为 $1,095.00。"
         )
+
+
+def test_a_move_is_no_loss_and_seconds_of_work_are_no_powers_of_ten(story: Launch) -> None:
+    Attempt.objects.filter(launch=story, number=2).update(ending="moved")
+    found = lanes(story, list(story.attempts.order_by("number")), timezone.now())
+    assert [one["kind"] for one in found["attempts"]] == ["bad", "on", "on"]
+    told = {"machine": "i-1", "ending": "moved", "lost": 1.1e-05}
+    assert event_text("ended", told) == (
+        "Machine i-1 ended: the work moved to another machine. 0 h of work were lost."
+    )
+    assert event_text("checkpoint", {"name": "c", "hours": 5.494}) == "Checkpoint c holds 5.49 h of work."
+    Launch.objects.filter(pk=story.pk).update(lost_cost=Decimal("0.0000011"))
+    assert "$0.0000" not in text(signed_in(Role.VIEWER), f"/launches/{story.pk}/")
 
 
 def test_machines_of_one_turn_are_one_line_of_the_calendar() -> None:

@@ -73,8 +73,9 @@ def test_work_on_own_machines_has_the_limits_of_all_work(question: dict[str, Any
         ({"budget": Decimal(2**63)}, "budget"),
         ({"job": {"max_price": "0"}}, "max_price"),
         ({"job": {"max_price": "-1"}}, "max_price"),
+        ({"start_minutes": 0}, "start_minutes"),
     ],
-    ids=["none", "negative", "many", "past", "far", "budget", "free", "below"],
+    ids=["none", "negative", "many", "past", "far", "budget", "free", "below", "at-once"],
 )
 def test_a_plan_that_cannot_be_is_refused_by_field(changes: dict[str, Any], field: str) -> None:
     now = timezone.now()
