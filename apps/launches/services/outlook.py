@@ -6,6 +6,7 @@ Spot that ran and were taken back, calls that were refused for lack of capacity.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,10 +95,12 @@ def outlook(launch: Launch, offers: list[Offer], now: datetime) -> Outlook | Non
 
 
 def _hour(offer: Offer, machine_hours: Decimal) -> float | None:
-    """What advice expects of a machine's hour over the run, else its price; None for none or nothing."""
+    """What advice expects of a machine's hour over the run, else its price; None for none, or not above 0."""
     if offer.get("cost") is not None:
-        return float(Decimal(str(offer["cost"])) / machine_hours) or None
-    return None if offer.get("price") is None else float(offer["price"]) or None
+        found = float(Decimal(str(offer["cost"])) / machine_hours)
+    else:
+        found = float(offer.get("price") or 0)
+    return found if 0 < found < math.inf else None
 
 
 def _sightings(launch: Launch, pools: set[Key], now: datetime) -> dict[Key, list[Sighting]]:

@@ -89,8 +89,6 @@ def _one_call(row: Launch, now: datetime) -> bool:
     if decided.offer is None:
         _nothing_left(row, bool(offers), decided, now)
         return False
-    if decided.early:
-        launch_event(row, "early", deadline=iso(row.deadline) if row.deadline else "")
     try:
         attempt = attempt_prepare(row, decided.offer, now)
     except StoppedError as error:
@@ -102,6 +100,8 @@ def _one_call(row: Launch, now: datetime) -> bool:
     except ProviderError as error:
         _end(row, LaunchState.FAILED, now, "broken", {"message": str(error)})
         return False
+    if decided.early:
+        launch_event(row, "early", deadline=iso(row.deadline) if row.deadline else "")
     try:
         executor = executor_of(row.plan.target, attempt.region, now)
     except ProviderError as error:

@@ -26,13 +26,15 @@ def now(settings: Any, tmp_path: Any) -> datetime:
     return timezone.now()
 
 
-def market(now: datetime, organisation: Organisation | None = None, **pools: str) -> LaunchTarget:
+def market(
+    now: datetime, organisation: Organisation | None = None, name: str = "cloud", **pools: str
+) -> LaunchTarget:
     """A simulated market of ticks of ten minutes from now on."""
     found = {"use1-az1": "0", "use1-az2": "0", "us-east-1": "1", **{
         name.replace("_", "-"): text for name, text in pools.items()
     }}  # fmt: skip
     return target(
-        organisation, executor="simulated", account="",
+        organisation, name=name, executor="simulated", account="",
         settings={"pools": found, "gap_seconds": 600, "begins": now.isoformat()},
     )  # fmt: skip
 
@@ -87,6 +89,40 @@ def test_with_little_slack_it_goes_on_demand_early_and_not_for_good(now: datetim
     assert attempts == [("spot", "refused"), ("spot", "refused"), ("on-demand", "running")]
     assert not one.on_demand
     assert one.events.filter(kind="early").count() == 1
+
+
+def test_what_is_stopped_does_not_say_that_it_goes_on_demand(now: datetime) -> None:
+    one = due(market(now), now, slack=1.5)
+    for number, zone in enumerate(("use1-az1", "use1-az2"), 1):
+        Attempt.objects.create(
+            launch=one, number=number, region="us-east-1", zone=zone, instance_type="m5.large", market="spot",
+            parameters={}, tags={}, token=zone, state=AttemptState.REFUSED, prepared_at=now,
+            code="InsufficientInstanceCapacity",
+        )  # fmt: skip
+    LaunchTarget.objects.update(active=False)
+    for turn in range(3):
+        assert go(one, now + turn * MINUTES) == LaunchState.QUEUED
+    assert (one.why, one.events.filter(kind="early").count()) == ("target_off", 0)
+    LaunchTarget.objects.update(active=True)
+    assert go(one, now + 3 * MINUTES) == LaunchState.RUNNING
+    kinds = list(one.events.order_by("pk").values_list("kind", flat=True))
+    assert kinds[-3:] == ["called", "early", "running"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"cost": "-0.8"}, {"cost": "0", "price": "0"}, {"cost": None, "price": None}, {"currency": "EUR"},
+     {"cost": "1e-400"}, {"cost": None, "price": "-0.04"}],
+)  # fmt: skip
+def test_prices_that_cannot_be_planned_with_lose_no_launch(now: datetime, changes: dict[str, Any]) -> None:
+    """The offers are tried in their order then, as without a plan."""
+    offers = [{**OFFER, "cost": "0.8", **changes}, {**ON_DEMAND_OFFER, "cost": "2"}]
+    one = due(market(now, use1_az1="1"), now, slack=12, document={"offers": offers})
+    assert go(one, now) == LaunchState.RUNNING
+    assert one.attempts.get().market == "spot"
+    one = due(market(now, name="full"), now, slack=12, name="full", document={"offers": offers})
+    assert go(one, now) == LaunchState.QUEUED
+    assert one.why == "market"
 
 
 def test_at_the_last_safe_moment_on_demand_is_for_good(now: datetime) -> None:
