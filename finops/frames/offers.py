@@ -90,10 +90,8 @@ def check(offer: Offer) -> str:
             if offer.currency
             else "currency is empty"
         )
-    for name in ("fixed", "hourly"):
-        value: Decimal = getattr(offer, name)
-        if not value.is_finite() or value < 0:
-            return f"{name} is not a price"
+    if problem := _price_problem(offer):
+        return problem
     if not offer.duration_hours.is_finite() or offer.duration_hours <= 0:
         return "duration is not above zero"
     if offer.count is not None and offer.count < 1:
@@ -105,6 +103,15 @@ def check(offer: Offer) -> str:
             if reason := beyond(name, getattr(holder, name)):
                 return f"{name} {reason}"
     return ""
+
+
+def _price_problem(offer: Offer) -> str:
+    for name in ("fixed", "hourly"):
+        value: Decimal = getattr(offer, name)
+        if not value.is_finite() or value < 0:
+            return f"{name} is not a price"
+    # As with Spot and list prices: what costs nothing is a price that was not told.
+    return "" if offer.fixed or offer.hourly else "fixed and hourly price are both 0"
 
 
 @cache

@@ -106,9 +106,14 @@ def operating_system(text: str) -> str:
     return meant.operating_system if meant and not meant.software else ""
 
 
-def licence(text: str) -> str:
-    """Our name of a licence model named by a price list, or an empty text."""
-    return _LICENCES.get(text.strip().casefold(), "")
+def licence(text: str, system: str) -> str:
+    """Our name of a licence model named by a price list for an operating system, or an empty text.
+
+    Price lists say "No License required" and "License Included" of the same thing: the price holds with
+    what the system needs.
+    """
+    found = _LICENCES.get(text.strip().casefold(), "")
+    return found if found in ("", "byol") else usual_licence(system)
 
 
 def usual_licence(system: str) -> str:

@@ -243,7 +243,7 @@ def place_of(attributes: Mapping[str, str]) -> tuple[str, str, str, str] | tuple
     system = operating_system(told.get("operatingsystem", ""))
     if not system:
         return "Operating System", f"not known: {told.get('operatingsystem', '')!r}"
-    model = licence(told.get("licensemodel", ""))
+    model = licence(told.get("licensemodel", ""), system)
     if not model:
         return "License Model", f"not known: {told.get('licensemodel', '')!r}"
     if not told.get("instancetype"):

@@ -165,7 +165,7 @@ def _list_price(
     system = operating_system(_cell(record, columns, "system")) if header["system"] else "linux"
     if not system:
         return header["system"], f"not known: {_cell(record, columns, 'system')!r}"
-    model = licence(_cell(record, columns, "licence")) if header["licence"] else usual_licence(system)
+    model = licence(_cell(record, columns, "licence"), system) if header["licence"] else usual_licence(system)
     if not model:
         return header["licence"], f"not known: {_cell(record, columns, 'licence')!r}"
     currency = _cell(record, columns, "currency").upper() or columns.price_currency

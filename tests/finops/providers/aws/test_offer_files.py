@@ -53,6 +53,25 @@ def offer(
     }
 
 
+@pytest.mark.parametrize(
+    ("system", "model", "expected"),
+    [
+        ("Windows", "No License required", ("windows", "included")),
+        ("Windows", "License Included", ("windows", "included")),
+        ("Windows", "Bring your own license", ("windows", "byol")),
+        ("RHEL", "License Included", ("rhel", "none")),
+        ("SUSE", "No License required", ("suse", "none")),
+        ("Linux", "No License required", ("linux", "none")),
+    ],
+)
+def test_two_words_of_a_licence_that_is_in_the_price(
+    system: str, model: str, expected: tuple[str, str]
+) -> None:
+    attributes = LINUX | {"operatingSystem": system, "licenseModel": model}
+    ((_, one),) = read_offer_json(offer({"R5": attributes}, {"R5": "0.218"})).rows
+    assert (one.key.operating_system, one.key.licence, one.price) == (*expected, Decimal("0.218"))
+
+
 @pytest.mark.parametrize("first", ["R5", "ZERO"])
 def test_the_shared_entry_wins_wherever_it_stands(first: str) -> None:
     # field case t2-06: r5.large has the entries 0.126 and 0.0000000000

@@ -55,6 +55,16 @@ def test_a_listing_of_two_prices_is_two_offers() -> None:
     assert one.total == D("120.5") + D("0.031") * 5840
 
 
+def test_an_offer_that_costs_nothing_has_no_price_that_was_told() -> None:
+    nothing = {"FixedPrice": 0.0, "PricingDetails": [{"Price": 0.0, "Count": 2}]}
+    reading = read(
+        offering(**nothing, RecurringCharges=[{"Amount": 0.0, "Frequency": "Hourly"}]),
+        offering(**nothing, ReservedInstancesOfferingId="o-2"),
+    )
+    assert reading.refused == [(1, "fixed", "fixed and hourly price are both 0")]
+    assert [(row, one.fixed, one.hourly) for row, one in reading.rows] == [(2, D(0), D("0.031"))]
+
+
 def test_a_new_regional_offer_is_not_limited() -> None:
     reading = read(
         offering(
