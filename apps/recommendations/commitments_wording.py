@@ -46,6 +46,7 @@ _REFUSALS: dict[str, Callable[[], str]] = {
         "for %(share_pct)s %% of this period only."
     ),
     "no listed price": lambda: _("No price list has it for this use in %(region)s."),
+    "no place asked": lambda: _("Give a type and a region to compare with it."),
     "not told": lambda: _("Neither the bill nor the provider's interface tells this: %(what)s."),
     "convertible": lambda: _("It is convertible: only standard reservations may be sold."),
     "unknown class": lambda: _("Its class is not known: only standard reservations may be sold."),

@@ -212,7 +212,9 @@ def _rivals(
             price, detail = min(prices)
             rivals.append(_Rival(name, price, True, detail))
         else:
-            rivals.append(_Rival(name, None, True, reason=refuse("no listed price", region=claim.region)))
+            asked = claim.instance_type and claim.region
+            why = refuse("no listed price", region=claim.region) if asked else refuse("no place asked")
+            rivals.append(_Rival(name, None, True, reason=why))
     return rivals, later
 
 

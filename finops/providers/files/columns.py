@@ -103,5 +103,7 @@ def _explain(missing: Sequence[str], names: Sequence[str], found: Mapping[str, s
             for close in difflib.get_close_matches(name, list(others), n=1, cutoff=0.75)
         ]
         hint = f"; {near[0]!r} is near but not a known name" if near else ""
+        if meaning in ("region", "product"):
+            hint += "; or say it of the whole file"
         parts.append(f"{_LABELS[meaning]} (known: {', '.join(KNOWN[meaning])}{hint})")
     return f"no price data: no column for {'; '.join(parts)}"

@@ -52,7 +52,10 @@ def test_the_claim_by_hand() -> None:
     assert (found["on-demand"]["saving"], found["on-demand"]["pays"]) == ("410.64", True)
     assert found["on-demand"]["from_use_pct"] == pytest.approx(26.755, abs=1e-3)
     assert found["spot"]["from_use_pct"] == pytest.approx(80.265, abs=1e-3)
-    assert (found["new-1y"]["saving"], bool(found["new-1y"]["reason"])) == (None, True)
+    assert (found["new-1y"]["saving"], found["new-1y"]["reason"]) == (
+        None,
+        "Give a type and a region to compare with it.",
+    )
     little = against(deal_claim(Claim(**BY_HAND, used_pct=D(25)), at=AT))
     assert (little["on-demand"]["saving"], little["on-demand"]["pays"]) == ("-9.84", False)
     assert little["spot"]["pays"] is False

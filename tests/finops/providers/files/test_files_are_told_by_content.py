@@ -369,6 +369,7 @@ def test_other_providers_price_regions_and_need_a_product_and_a_currency(put: Ca
     )
     *_, ends = read(azure, provider="azure")
     assert "no column for product" in str(ends[0].refused)
+    assert str(ends[0].refused).endswith("operating_system; or say it of the whole file)")
     *_, rejections, _ = read(azure, provider="azure", product="Linux/UNIX", naive_zone=ZoneInfo("UTC"))
     assert [r.reason for r in rejections] == ["missing currency"]
 
