@@ -225,4 +225,4 @@ def test_the_number_of_queries_from_cache_is_frozen(sign_in: SignIn, bills: None
     browser.get("/spend/")
     with CaptureQueriesContext(connection) as caught:
         assert browser.get("/spend/").status_code == 200
-    assert len(caught) == 11, [query["sql"][:100] for query in caught]
+    assert len(caught) == 12, [query["sql"][:100] for query in caught]
