@@ -126,6 +126,7 @@ ENDINGS = {
     "cancelled": gettext_lazy("the launch was cancelled"),
     "incomplete": gettext_lazy("not all of its machines came"),
     "moved": gettext_lazy("the work moved to another machine"),
+    "surplus": gettext_lazy("the machine that ran before keeps its place"),
     "unknown": gettext_lazy("the provider does not say why"),
 }
 

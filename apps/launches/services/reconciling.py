@@ -305,7 +305,7 @@ def _strangers(
             machine, kept.get((job, machine.tags.get(ATTEMPT, "")))
         ):
             executor.end(machine.id, now=now)
-            if job in live:
+            if job in live and not _was_ours(machine, known[job]):
                 launch_event(known[job], "extra_ended", machine=machine.id)
             done["surplus"] += 1
     for one in orphans(machines, owner=target.owner, live_jobs=live | set(known), now=now):
@@ -320,6 +320,12 @@ def _kept(known: Mapping[str, Launch]) -> dict[tuple[str, str], Attempt]:
     """The open attempts of launches by launch and number."""
     rows = Attempt.objects.filter(launch__in=list(known.values()), state__in=OPEN)
     return {(str(one.launch_id), str(one.number)): one for one in rows}
+
+
+def _was_ours(machine: Machine, launch: Launch) -> bool:
+    """Whether an attempt ran on it: then its end is told already, and the list is older than that."""
+    mine = Q(machine=machine.id) | Q(members__contains=[machine.id])
+    return launch.attempts.filter(mine).exists()
 
 
 def _is_surplus(machine: Machine, attempt: Attempt | None) -> bool:

@@ -130,6 +130,17 @@ def test_the_machine_on_demand_is_seen_to_end_in_the_look_that_would_move_it(
     assert running(one, at + MINUTES) == ["spot"]
 
 
+def test_a_machine_that_gave_its_place_up_is_not_told_as_one_too_many(
+    now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, at = moving_job(now, monkeypatch)
+    assert reconcile_all(now=at + MINUTES)["took_over"] == 1
+    reconcile_all(now=at + 2 * MINUTES)
+    kinds = list(one.events.order_by("pk").values_list("kind", flat=True))
+    assert kinds[-3:] == ["called", "ended", "moving"]
+    assert "extra_ended" not in kinds
+
+
 def test_who_read_the_machine_before_it_took_over_ends_nothing(
     now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
