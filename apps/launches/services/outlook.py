@@ -14,6 +14,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from django.db.models import F
+
 from apps.launches.models import Attempt, AttemptState, Executor, Launch, Market
 from apps.launches.services.choosing import Key, key_of, meaning_of_code, pace_of
 from apps.launches.services.executors import Offer
@@ -114,14 +116,14 @@ def _sightings(launch: Launch, pools: set[Key], now: datetime) -> dict[Key, list
         key = (one.market, one.region, one.zone, one.instance_type)
         if key not in pools:
             continue
-        if one.started_at is not None and one.count >= count:
+        if one.started_at is not None and one.machines >= count:
             ends = one.ended_at or now
             found[key].append(Sighting(one.started_at.timestamp(), ends.timestamp(), there=True))
         taken = one.ending == Ending.INTERRUPTED and one.ended_at is not None
         lacked = one.state == AttemptState.REFUSED and (
             meaning_of_code(launch, one.code).meaning is Meaning.CAPACITY
         )
-        if (taken or lacked) and one.count <= count:
+        if (taken or lacked) and one.machines <= count:
             at = (one.ended_at if taken else one.called_at) or one.prepared_at
             found[key].append(Sighting(at.timestamp(), at.timestamp(), there=False))
     return found
@@ -134,7 +136,7 @@ class _Seen(NamedTuple):
     region: str
     zone: str
     instance_type: str
-    count: int
+    machines: int
     state: str
     code: str
     ending: str
@@ -163,4 +165,4 @@ def _attempts(launch: Launch, now: datetime) -> list[_Seen]:
         state__in=[AttemptState.REFUSED, AttemptState.RUNNING, AttemptState.ENDED],
         **market,
     ).order_by("pk")
-    return [_Seen(*one) for one in rows.values_list(*_Seen._fields)]
+    return [_Seen(*one) for one in rows.annotate(machines=F("count")).values_list(*_Seen._fields)]
