@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
+from apps.launches.wording_refusals import refusal_text
 from finops.text.display import decimal_of, duration, hours, moment, money, money_hourly, paid
 
 # Why a launch waits or has ended. `%(…)s` are the values beside the code.
@@ -64,8 +65,8 @@ WHY = {
     "missed": gettext_noop("It could not start by %(at)s: it was not run."),
     "superseded": gettext_noop("A later turn of the plan is due: of several only the newest runs."),
     "too_late": gettext_noop("The deadline %(at)s has passed."),
-    "refused": gettext_noop("Refused: %(code)s. %(message)s"),
-    "attempts": gettext_noop("No machine in as many attempts as are allowed (%(count)s): %(code)s."),
+    "refused": gettext_noop("Refused: %(refusal)s. %(message)s"),
+    "attempts": gettext_noop("No machine in as many attempts as are allowed (%(count)s): %(refusal)s."),
     "limit": gettext_noop("The account's limit was reached (%(code)s): a person must have it raised."),
     "done": gettext_noop("The work is done."),
     "done_late": gettext_noop("The work is done, %(length)s after its deadline."),
@@ -85,7 +86,7 @@ EVENTS = {
     "claimed": gettext_noop("A worker took it, %(late)s s after it was due."),
     "stopped": gettext_noop("Stopped before the call: %(why)s"),
     "called": gettext_noop("Attempt %(attempt)s: %(type)s in %(place)s, %(market)s, at %(price)s an hour."),
-    "refused": gettext_noop("Attempt %(attempt)s was refused: %(code)s. Next: %(next)s."),
+    "refused": gettext_noop("Attempt %(attempt)s was refused: %(refusal)s. Next: %(next)s."),
     "no_answer": gettext_noop("Attempt %(attempt)s has no clear answer."),
     "sent_again": gettext_noop("Attempt %(attempt)s was sent again with the same token."),
     "running": gettext_noop("Machine %(machine)s runs."),
@@ -209,6 +210,8 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
         return ""
     currency = str(values.get("currency") or "")
     shown = {key: _shown(key, value, currency) for key, value in values.items()}
+    if values.get("code"):
+        shown["refusal"] = refusal_text(str(values["code"]))
     return (_(text) % _Known(shown)).strip()
 
 

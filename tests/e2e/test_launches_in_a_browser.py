@@ -95,7 +95,7 @@ def test_pages_of_launches_fit_every_width_and_axe_finds_nothing_serious(
 def test_a_move_is_told_in_the_picture_and_in_words(visit: Visit, stories: dict[str, int]) -> None:
     page = visit(f"/launches/{stories['launch']}/")
     words = page.locator(".lane-word").all_inner_texts()
-    assert words == ["InsufficientInstanceCapacity", "the work moved to another machine", "Running"]
+    assert words == ["no capacity", "the work moved to another machine", "Running"]
     assert page.locator(".lane-word.bad").count() == 1
     told = page.locator("#h-events").locator("xpath=../..").inner_text()
     assert "Spot is there: machine i-2 takes over from i-1." in told

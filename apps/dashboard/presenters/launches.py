@@ -27,6 +27,7 @@ from apps.launches.models import (
 from apps.launches.selectors.asks import Asks
 from apps.launches.selectors.launches import queue_reason
 from apps.launches.wording import ENDINGS, MARKETS, TRIALS
+from apps.launches.wording_refusals import refusal_words
 
 State = LaunchState
 VERDICTS = {
@@ -253,7 +254,7 @@ def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[
     bad = one.state == AttemptState.REFUSED or lost
     word = str(ENDINGS.get(one.ending, "")) if one.ending else attempt_word(one)
     if one.state == AttemptState.REFUSED:
-        word = one.code or word
+        word = refusal_words(one.code) or one.code or word
     return {
         "it": one,
         "place": places.get(one.zone) or one.zone or one.region,
@@ -297,11 +298,16 @@ def attempt_rows(row: Launch, attempts: Sequence[Attempt], now: datetime) -> lis
             "place": places.get(one.zone) or one.zone or one.region,
             "market": _market(one.market),
             "state": attempt_word(one),
-            "ending": ENDINGS.get(one.ending, "") if one.ending else "",
+            "ending": _ending(one),
             "hours": (ended - one.started_at).total_seconds() / 3600 * one.count
             if ran and ended is not None and one.started_at is not None else None,
         })  # fmt: skip
     return found
+
+
+def _ending(one: Attempt) -> str:
+    """How a machine ended, or why none came; its code stands below."""
+    return str(ENDINGS.get(one.ending, "")) if one.ending else refusal_words(one.code)
 
 
 def _market(value: str | None) -> str:

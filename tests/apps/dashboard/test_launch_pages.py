@@ -94,7 +94,11 @@ def test_the_queue_and_one_launch(story: Launch) -> None:
         assert words in page, words
     page = text(client, f"/launches/{story.pk}/")
     for words in (
-        "Nightly runs: <span class=\"key\">0.75 h</span> of 4.00 h", "InsufficientInstanceCapacity",
+        "Nightly runs: <span class=\"key\">0.75 h</span> of 4.00 h",
+        'left:0.000%">no capacity</span>',
+        '<td>Refused<span class="sub">no capacity</span><span class="sub mono anywhere">'
+        "InsufficientInstanceCapacity</span></td>",
+        "Attempt 1 was refused: no capacity (InsufficientInstanceCapacity). Next: the next offer.",
         "Machine i-1 ended: taken back by the provider. 0.25 h of work were lost.", "class=\"tick\"",
     ):  # fmt: skip
         assert words in page, words
