@@ -30,6 +30,8 @@ LOOK = 300
 # Looks thin out to this share of the time without Spot that was seen, up to the longest one.
 THIN = 6
 LONGEST_LOOK = 1800
+# Machines on demand are looked at so often.
+MOVES_LOOK = 60
 GRID = 600
 # Ticks without a look that are taken to be as the one before: so long a look may be away, and be late.
 BRIDGED = LONGEST_LOOK // GRID
@@ -139,6 +141,8 @@ def wait_of(past: Past) -> float:
 def worth_moving(pace: Pace, hour: Hour, past: Past, *, done_since: float) -> bool:
     """Whether a machine on demand should give way to Spot that is there: `pace` is that of its checkpoints,
     `done_since` the seconds of work since the last one, which a move does again.
+
+    The other choice is to stay until the next checkpoint, and for a minute at least.
     """
     if not may_start_spot(pace):
         return False
@@ -146,8 +150,35 @@ def worth_moving(pace: Pace, hour: Hour, past: Past, *, done_since: float) -> bo
     plan = _plan(stays, hour, past, there=True)
     if plan is None:
         return False
-    here = plan.costs(_standing(stays, Market.ON_DEMAND))[Market.ON_DEMAND]
-    return plan.costs(_standing(pace))[Market.SPOT] < here
+    # Planned from the most slack on; what has less of it, or comes later, is read from the same plan.
+    plan.costs(_standing(stays))
+    moved = plan.costs(_standing(pace))[Market.SPOT]
+    return moved < _stayed(plan, stays, max(MOVES_LOOK, _until_checkpoint(pace, done_since)))
+
+
+def _until_checkpoint(pace: Pace, done_since: float) -> float:
+    """Seconds until the next one; one that is late takes as long again as it is late."""
+    return abs((pace.unsaved if pace.between is None else pace.between) - done_since)
+
+
+def _stayed(plan: PlanAhead, stays: Pace, seconds: float) -> float:
+    """Cost on demand for so long, or to the end of the work, and the cheapest way on from there, in seconds
+    of Spot price; Spot is taken to be there then, as it is now.
+    """
+    price = plan.job.price(Market.ON_DEMAND)
+    if seconds >= stays.work:
+        return stays.work * price
+    at = _standing(stays, Market.ON_DEMAND)
+
+    def onward(steps: int) -> float:
+        gone = steps * plan.step
+        later = Standing(0, at.left - gone, at.work - gone, Market.ON_DEMAND)
+        return min(plan.costs(later).values()) if later.work > 0 else 0.0
+
+    # A plan knows whole steps only.
+    steps, part = divmod(seconds / plan.step, 1)
+    before = onward(int(steps))
+    return seconds * price + before + part * (onward(int(steps) + 1) - before)
 
 
 def cost_of_pool(hour: Hour, past: Past, pace: Pace, *, hazard_per_hour: float | None = None) -> float:

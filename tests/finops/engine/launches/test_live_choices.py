@@ -113,6 +113,25 @@ def test_a_machine_on_demand_gives_way_where_that_earns_a_start() -> None:
     assert not worth_moving(pace(10, 20), Hour(1.0, 1.001), empty, done_since=590.0)
 
 
+@pytest.mark.parametrize("between", [600, 1800, 3600, 7200])
+def test_work_since_a_checkpoint_is_done_again_where_the_next_one_is_far(between: float) -> None:
+    """By hand: a move does `d` again at 1; staying costs 2.15 more for `between` - d, and moves then.
+
+    So d < 2.15 / 3.15 of `between` moves, or a bit less for what a start and losses cost either way. A
+    checkpoint that is late takes as long again as it is late, so d < 2.15 (d - `between`) from about twice on.
+    """
+    seen = past_of([[Sighting(0, 6 * HOURS, True)]], now=6 * HOURS)
+    at = pace(40, 60, between=between)
+    moves = {
+        part: worth_moving(at, HOUR, seen, done_since=part * between)
+        for part in (0.0, 0.25, 0.5, 0.75, 0.95, 1.0, 1.05, 1.5, 3.0, 4.0)
+    }
+    assert moves == {
+        0.0: True, 0.25: True, 0.5: True, 0.75: False, 0.95: False, 1.0: False, 1.05: False, 1.5: False,
+        3.0: True, 4.0: True,
+    }  # fmt: skip
+
+
 def test_a_pool_that_is_taken_back_often_costs_more_than_its_price() -> None:
     """24 runs of half an hour in a day against one of a day: each loss is 6 min and half a checkpoint."""
     odd = [one for at in range(0, 86400, 3600) for one in (Sighting(at, at + 1800, True), away(at + 1800))]
