@@ -118,7 +118,7 @@ def test_work_since_a_checkpoint_is_done_again_where_the_next_one_is_far(between
     """By hand: a move does `d` again at 1; staying costs 2.15 more for `between` - d, and moves then.
 
     So d < 2.15 / 3.15 of `between` moves, or a bit less for what a start and losses cost either way. A
-    checkpoint that is late takes as long again as it is late, so d < 2.15 (d - `between`) from about twice on.
+    checkpoint that is late takes as long again as it is late: d < 2.15 (d - `between`) from about twice on.
     """
     seen = past_of([[Sighting(0, 6 * HOURS, True)]], now=6 * HOURS)
     at = pace(40, 60, between=between)
