@@ -26,6 +26,7 @@ from apps.launches.models import (
 )
 from apps.launches.selectors.asks import Asks
 from apps.launches.selectors.launches import queue_reason
+from apps.launches.selectors.plans import places_of
 from apps.launches.wording import ENDINGS, MARKETS, TRIALS
 from apps.launches.wording_refusals import refusal_words
 
@@ -216,14 +217,6 @@ def lanes(row: Launch, attempts: Sequence[Attempt], now: datetime) -> dict[str, 
             "currency": row.plan.currency,
         },
         "attempts": [_lane(one, at, now, places_of(row.plan)) for one in attempts],
-    }
-
-
-def places_of(plan: LaunchPlan) -> dict[str, str]:
-    """Zones of a plan by their id, as their account names them: plan and actual speak of one place alike."""
-    offers = plan.document.get("offers") or []
-    return {
-        str(one["zone"]): str(one["zone_name"]) for one in offers if one.get("zone") and one.get("zone_name")
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
@@ -55,16 +54,3 @@ class LaunchVerb(InboxVerb, ABC):
                 {"as": _("Say who approves, with --as EMAIL: %(known)s.") % {"known": known}}
             )
         return may[0]
-
-
-def plan_line(plan: dict[str, Any]) -> str:
-    """A plan on one line."""
-    return (
-        f"{plan['id'] or '-':>6}  {plan['state']:<10} {plan['due_at']}  {plan['name']}  "
-        f"{plan['cost']} ({plan['cost_low']} - {plan['cost_high']}) {plan['currency'] or ''}"
-    )
-
-
-def launch_line(one: dict[str, Any]) -> str:
-    """A launch on one line, why it waits or ended behind it."""
-    return f"{one['id']:>6}  {one['state']:<11} {one['due_at']}  {one['name']}  {one['reason']}".rstrip()

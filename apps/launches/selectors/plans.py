@@ -43,6 +43,14 @@ def standing_approvals(plan: LaunchPlan) -> list[PlanApproval]:
     )
 
 
+def places_of(plan: LaunchPlan) -> dict[str, str]:
+    """Zones of a plan by their id, as their account names them: plan and actual speak of one place alike."""
+    offers = plan.document.get("offers") or []
+    return {
+        str(one["zone"]): str(one["zone_name"]) for one in offers if one.get("zone") and one.get("zone_name")
+    }
+
+
 def plan_document(plan: LaunchPlan) -> dict[str, Any]:
     """A plan in short; money as decimal texts in `currency`, null is not known."""
     return {

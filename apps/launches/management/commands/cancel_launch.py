@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
-from apps.launches.management.launch_verb import LaunchVerb, launch_line, plan_line
+from apps.launches.management.launch_text import launch_line, plan_line
+from apps.launches.management.launch_verb import LaunchVerb
 from apps.launches.selectors.launches import launch_detail
 from apps.launches.selectors.plans import plan_detail
 from apps.launches.services.approving import launch_cancel, plan_cancel

@@ -8,8 +8,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from apps.accounts.models import Organisation
-from apps.launches.management.launch_verb import LaunchVerb, launch_line
+from apps.launches.management.launch_text import launch_lines
+from apps.launches.management.launch_verb import LaunchVerb
 from apps.launches.selectors.launches import launch_detail
+from apps.launches.selectors.plans import places_of
 
 
 class Command(LaunchVerb):
@@ -24,10 +26,11 @@ class Command(LaunchVerb):
 
     def answer(self, organisation: Organisation, now: datetime, options: dict[str, Any]) -> dict[str, Any]:
         """`{"launch"}`."""
-        return {"launch": launch_detail(self.launch(organisation, options["launch"]), now)}
+        row = self.launch(organisation, options["launch"])
+        self._places, self._now = places_of(row.plan), now
+        return {"launch": launch_detail(row, now)}
 
     def show(self, document: dict[str, Any]) -> None:
-        """A line, then its timeline."""
-        self.stdout.write(launch_line(document["launch"]))
-        for line in document["launch"]["timeline"]:
-            self.stdout.write(f"        {line['at']}  {line['text']}")
+        """What it cost, its deadline, its attempts, its timeline."""
+        for line in launch_lines(document["launch"], self._places, self._now):
+            self.stdout.write(line)

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
-from apps.launches.management.launch_verb import LaunchVerb, launch_line, plan_line
+from apps.launches.management.launch_text import INDENT, launch_line, plan_line
+from apps.launches.management.launch_verb import LaunchVerb
 from apps.launches.models import LaunchState
 from apps.launches.selectors.launches import launch_document, launch_rows
 from apps.launches.selectors.limits import limits_document
@@ -44,9 +46,16 @@ class Command(LaunchVerb):
         }
 
     def show(self, document: dict[str, Any]) -> None:
-        """A line each."""
-        for one in document["plans"]:
-            self.stdout.write(plan_line(one))
-        self.stdout.write("")
-        for one in document["launches"]:
-            self.stdout.write(launch_line(one))
+        """A line each, plans first."""
+        for name, rows, line in (
+            (_("Plans"), document["plans"], plan_line),
+            (_("Launches"), document["launches"], launch_line),
+        ):
+            self.stdout.write(name)
+            for one in rows:
+                self.stdout.write(line(one))
+            if not rows:
+                self.stdout.write(INDENT + _("none"))
+        if document["launches_left_out"]:
+            left = _("%(n)d older ones are left out: ask with --state, --plan, --from or --to.")
+            self.stdout.write(INDENT + left % {"n": document["launches_left_out"]})

@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from apps.accounts.actors import Actor
 from apps.accounts.models import Organisation
 from apps.accounts.selectors import member_list
-from apps.launches.management.launch_verb import LaunchVerb, plan_line
+from apps.launches.management.launch_text import plan_line
+from apps.launches.management.launch_verb import LaunchVerb
 from apps.launches.models import LaunchTarget, Preemption
 from apps.launches.selectors.plans import plan_detail, target_list
 from apps.launches.services.planning import plan_draft, plan_make
