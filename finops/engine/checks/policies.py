@@ -2,7 +2,8 @@
 
 Limits are "above": exactly at the limit passes. A limit in percent has no answer where the base is absent,
 0 or a credit: with a rise it cannot judge, without one it passes. What has no price is never read as 0: where
-a side could not be priced at all, a limit cannot judge.
+a side could not be priced at all, or a resource changed in a part without a price, a limit that is not broken
+by what is known cannot judge.
 """
 
 from __future__ import annotations
@@ -210,8 +211,16 @@ def judge(
     if policy.kind == CARBON:
         return _carbon(policy, priced, carbon or {})
     if policy.kind == "team_budget":
-        return _budget(policy, priced, budget, spent)
-    return _limit(policy, priced)
+        return _seen_whole(_budget(policy, priced, budget, spent), priced)
+    return _seen_whole(_limit(policy, priced), priced)
+
+
+def _seen_whole(found: Outcome, priced: Priced) -> Outcome:
+    """A limit that is kept by what has a price is not kept where something else changed: nobody knows."""
+    where = tuple(dict.fromkeys(part.address for part in priced.unpriced if part.changed))
+    if not where or found.verdict is not Verdict.PASS:
+        return found
+    return Outcome(found.policy, Verdict.CANNOT_JUDGE, "not priced", None, None, where)
 
 
 def _case(found: Range, policy: Policy) -> Decimal:

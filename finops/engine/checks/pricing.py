@@ -74,12 +74,15 @@ Prices = Mapping[PriceKey, Price]
 
 @dataclass(frozen=True, slots=True)
 class Unpriced:
-    """A part without a price; `side` is before, after or both."""
+    """A part without a price; `side` is before, after or both. `changed`: its resource is there before and
+    after, and this part of it is not the same, so nobody can say what the change costs.
+    """
 
     address: str
     component: str
     side: str
     reason: str
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,8 @@ def _line(resource: Resource, prices: Prices, used: dict[PriceKey, Price]) -> tu
             continue
         reason = str((costs[sides[-1]] or {})[component])
         both = all(component in (costs[name] or {}) for name in costs)
-        missing.append(Unpriced(resource.address, component, "both" if both else sides[0], reason))
+        told = "both" if both else sides[0]
+        missing.append(Unpriced(resource.address, component, told, reason, _changed(resource, component)))
         for found in (before, after):
             if found is not None:
                 found.pop(component, None)
@@ -205,6 +209,16 @@ def _line(resource: Resource, prices: Prices, used: dict[PriceKey, Price]) -> tu
         # One side is not known at all: the other alone would show as a change that nobody can see.
         sums = [None, None]
     return Line(resource, sums[0], sums[1], _difference(sums[0], sums[1])), missing
+
+
+def _changed(resource: Resource, component: str) -> bool:
+    if resource.before is None or resource.after is None:
+        return False
+    before, after = (
+        [item for item in side.items if item.component == component]
+        for side in (resource.before, resource.after)
+    )
+    return before != after
 
 
 def _costs(side: Side | None, prices: Prices, used: dict[PriceKey, Price]) -> dict[str, Range | str] | None:

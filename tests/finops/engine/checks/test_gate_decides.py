@@ -117,10 +117,48 @@ def test_a_side_without_any_price_hides_the_other_one() -> None:
     assert (found.total.before, found.total.after, found.total.delta) == (None, Range.of(2), Range.of(2))
     assert (found.total.percent, found.total.label) == (None, "")
     assert judge(policies_of({"max_increase": "1"})[0], found).verdict is Verdict.DENY
+    assert judge(policies_of({"max_increase": "40"})[0], found).verdict is Verdict.CANNOT_JUDGE
     # Beside what costs nothing, an unknown change is not one of 0.
     alone = priced(resource(before, after), resource(None, Side(), "free.c"))
     assert alone.total.delta is None
     assert judge(policies_of({"max_increase": "40"})[0], alone).verdict is Verdict.CANNOT_JUDGE
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (SKU, "unlisted", "cannot judge"),
+        ("unlisted", SKU, "cannot judge"),
+        ("unlisted", "unlisted too", "cannot judge"),
+        ("unlisted", "unlisted", "pass"),
+        (SKU, SKU, "pass"),
+        (None, "unlisted", "pass"),
+    ],
+)
+def test_a_limit_does_not_pass_what_changed_without_a_price(
+    before: object, after: object, verdict: str
+) -> None:
+    """The disk is the same on both sides: 0.00 of what can be seen says nothing of the machine beside it.
+    What is new or unchanged without a price is counted, and `all_priced` asks for it.
+    """
+
+    def machine(name: object) -> Side | None:
+        sku = name if isinstance(name, Sku) else Sku("thing", "us-east-1", str(name), "month")
+        disk = Item("disk", "unit", (SKU,), Range.of(3))
+        return None if name is None else Side((Item("machine", "unit", (sku,), Range.of(5)), disk))
+
+    found = priced(resource(machine(before), machine(after)))
+    rule = {**RULE, "max_total": "40.00", "max_decrease_percent": "10"}
+    rule = {"max_increase": "40.00", "max_total": "40.00"} if before is None else rule
+    judged = [judge(policy, found) for policy in policies_of(rule)]
+    assert {one.verdict for one in judged} == {verdict}
+    if verdict == "cannot judge":
+        assert {(one.code, one.addresses) for one in judged} == {("not priced", ("thing.a",))}
+        budget = judge(Policy("team_budget", Verdict.DENY), found, budget=Decimal(9), spent=Decimal(1))
+        assert (budget.verdict, budget.code) == ("cannot judge", "not priced")
+    # A limit that the known part breaks is broken.
+    more = priced(resource(machine(before), machine(after)), resource(None, side("50"), "thing.b"))
+    assert judge(policies_of(RULE)[0], more).verdict is Verdict.DENY
 
 
 def test_the_same_unknown_use_before_and_after_cancels_out() -> None:
