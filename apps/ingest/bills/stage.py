@@ -24,7 +24,7 @@ from apps.billing.models import BillReport, Delivery
 from apps.ingest.bills.gather import Bundle
 from apps.ingest.bills.kinds import recognise
 from apps.ingest.bills.staged import BillRefusedError, Identity, Part, Staged, discard
-from apps.ingest.bills.writing import IDENTITY, Job, Opened, Writer, Written, as_tuple
+from apps.ingest.bills.writing import IDENTITY, MONTH, Job, Opened, Writer, Written, as_tuple
 from finops.frames.spot import Rejection
 from finops.lake import BILL_LINES, Lake
 from finops.lake.sql import name, quote
@@ -257,8 +257,7 @@ class Stager:
             ids = self.resolve(bundle, identity, one.kind.name)
             where = (
                 f"WHERE x_provider = {quote(identity.provider)} AND billing_account_id = "
-                f"{quote(identity.payer)} AND date_trunc('month', billing_period_start AT TIME ZONE 'UTC') "
-                f"= DATE {quote(identity.period.isoformat())}"
+                f"{quote(identity.payer)} AND {MONTH} = DATE {quote(identity.period.isoformat())}"
             )
             path = self._copy(part.lake_files, where, _fixed(ids, identity, one.shown), keep=True)
             count = self.con.execute(f"SELECT count(*) FROM {_read([path])}").fetchall()[0][0]

@@ -21,17 +21,15 @@ from finops.frames.spot import Rejection
 from finops.lake import BILL_LINES, Lake
 from finops.lake.sql import quote
 from finops.lake.tables import TABLES
-from finops.providers.bills import BillKind, Given, Lines, lines_sql
+from finops.providers.bills import BillKind, Given, Lines, billing_month, lines_sql
 from finops.providers.files import UnreadableError
 from finops.providers.files.bill_files import BillFile, reading_error
 from finops.providers.files.bill_pieces import NotInPiecesError, Piece, fits, pieces
 from finops.providers.files.gzip_sums import altered
 
 # SQL of the fields of an Identity.
-IDENTITY = (
-    "x_provider, billing_account_id, "
-    "CAST(date_trunc('month', billing_period_start AT TIME ZONE 'UTC') AS DATE)"
-)
+MONTH = billing_month("billing_period_start", "billing_period_end")
+IDENTITY = f"x_provider, billing_account_id, {MONTH}"
 # Each file of the lake that is being written takes 200 MB of DuckDB's memory.
 MOST_AT_ONCE = 3
 # Columns that are the pipeline's own.

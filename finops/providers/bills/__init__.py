@@ -17,7 +17,7 @@ from finops.providers.bills.kind import (
     lines_sql,
     plain,
 )
-from finops.providers.bills.periods import periods_checked
+from finops.providers.bills.periods import billing_month, periods_checked
 
 __all__ = [
     "DATES",
@@ -31,6 +31,7 @@ __all__ = [
     "Recognition",
     "Severity",
     "UnclearError",
+    "billing_month",
     "currency_checked",
     "faults_sql",
     "lines_sql",

@@ -426,7 +426,10 @@ class BillKind(ABC):
 
 
 def currency_checked(kind: BillKind, given: Given, lines: Lines) -> None:
-    """Currencies as codes in capital letters: ` usd` is `USD`; what is none of ISO 4217 rejects its row."""
+    """Currencies as codes in capital letters: ` usd` is `USD`; what is none of ISO 4217 rejects its row.
+
+    An empty cell is the kind's to reject as blank, so it is not told a second time.
+    """
     text = lines.columns["billing_currency"]
     plainly = f"{text} IN ({', '.join(map(quote, _OFTEN))})"
     code = f"CASE WHEN {plainly} THEN {text} ELSE upper(trim({text})) END"
@@ -434,7 +437,8 @@ def currency_checked(kind: BillKind, given: Given, lines: Lines) -> None:
     names = kind.required.get("currency", ("currency",))
     delivered = next((column for column in names if given.has(column)), names[0])
     none = f"{code} NOT IN ({', '.join(map(quote, sorted(currencies())))})"
-    given.reject_where(f"CASE WHEN {plainly} THEN false ELSE {none} END", delivered, "no currency")
+    fine = f"{plainly} OR {text} = ''"
+    given.reject_where(f"CASE WHEN {fine} THEN false ELSE {none} END", delivered, "no currency")
 
 
 def lines_sql(lines: Lines, given: Given, raw: str, fixed: Mapping[str, str]) -> str:

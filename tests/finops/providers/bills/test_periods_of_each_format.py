@@ -190,3 +190,13 @@ def test_use_without_a_date_stays_an_error(name: str, change: Mapping[str, str],
     found = _read(name, change)
     assert [fault[:3] for fault in found.faults] == [(2, field, "reject")]
     assert len(found.lines) == 1
+
+
+def test_an_undated_tax_of_a_month_ahead_of_utc_ends_with_it() -> None:
+    tax = {"ChargeCategory": "Tax", "ChargePeriodStart": "", "ChargePeriodEnd": ""}
+    found = _read("focus", {**tax, "BillingPeriodStart": "2026-02-28T16:00:00Z", "BillingPeriodEnd": ""})
+    undated = found.lines[1]
+    assert (undated["charge_period_start"], undated["charge_period_end"]) == (
+        datetime(2026, 2, 28, 16, tzinfo=UTC),
+        datetime(2026, 3, 31, 16, tzinfo=UTC),
+    )
