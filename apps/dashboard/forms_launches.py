@@ -70,4 +70,4 @@ class ReasonForm(forms.Form):
 class HighForm(forms.Form):
     """The amount that was read and is approved."""
 
-    high = forms.DecimalField(min_value=0, max_digits=24, decimal_places=10)
+    high = forms.DecimalField(label=_("Amount"), min_value=0, max_digits=24, decimal_places=10)

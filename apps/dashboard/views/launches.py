@@ -173,7 +173,7 @@ def launch_more(request: HttpRequest, launch_id: int) -> HttpResponse:
     """One person's yes to the higher amount that a launch asks for."""
     row, form = _find_launch(request, launch_id), HighForm(request.POST)
     if not form.is_valid():
-        raise Http404
+        return _launch(request, row, status=422, raise_form=form)
     membership = cast(Membership, cast(SignedInRequest, request).membership)  # `access` saw to it
     given = {"membership": membership, "high": form.cleaned_data["high"]}
     _tell(request, launch_raise, _("Your approval is kept."), launch=row, **given)

@@ -194,6 +194,13 @@ def test_finance_raises_what_a_launch_asks_for_on_its_page() -> None:
     assert "Approve up to $0.93" in finance.get(address).content.decode()
     assert "Approve up to" not in viewer.get(address).content.decode()
     assert viewer.post(f"{address}raise/", {"high": "0.925"}).status_code == 403
+    for given, fault in (({}, "Amount: This field is required."), ({"high": "x"}, "Amount: Enter a number.")):
+        answer = finance.post(f"{address}raise/", given)
+        assert answer.status_code == 422
+        assert f'role="alert">{fault}</div>' in answer.content.decode()
+    by_rest = finance.post(f"/api/v1/launches/{one.pk}/raise", "{}", content_type="application/json")
+    assert by_rest.status_code == 400
+    assert [found["field"] for found in by_rest.json()["error"]["fields"]] == ["high"]
     finance.post(f"{address}raise/", {"high": "0.9"})
     one.refresh_from_db()
     assert one.approved_high is None
