@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_UP, Decimal, InvalidOperation
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,8 @@ from apps.recommendations.services.stated import only_from, reason_of, state_mov
 
 State = PlanState
 RULES = Actor.system("launch rule")
+# Sentences have four decimals at most; what is needed is rounded up to them.
+_SHOWN = Decimal("0.0001")
 
 
 def approvals_needed(high: Decimal | None, currency: str) -> int:
@@ -76,6 +78,23 @@ def plan_approve(*, plan: LaunchPlan, membership: Membership, now: datetime) -> 
         else:
             plan_audit(row, actor, "approve", before=row.state, role=membership.role)
     return row
+
+
+def own_budget_fault(row: LaunchPlan) -> str:
+    """Why the plan's own budget lets no launch of it start, as the guards count; "" where it holds."""
+    if row.budget is None:
+        return ""
+    if row.cost_high is None:
+        return _("What it costs in the worst case is not known: no budget can be held. Leave it out.")
+    if row.cost_high <= row.budget:
+        return ""
+    return _(
+        "The worst case of one turn is %(high)s, the budget of this plan %(budget)s: it would never start. "
+        "Give a higher budget, or none."
+    ) % {
+        "high": amount_text(row.cost_high.quantize(_SHOWN, ROUND_UP), row.currency),
+        "budget": amount_text(row.budget, row.currency),
+    }
 
 
 def plan_by_rule(row: LaunchPlan, *, now: datetime) -> bool:
@@ -180,7 +199,9 @@ def _rule_for(row: LaunchPlan) -> LaunchRule | None:
 
 
 def _within_budgets(row: LaunchPlan) -> None:
-    """Raises ValidationError where a turn of the plan does not fit into a month's budget."""
+    """Raises ValidationError where a turn of the plan does not fit into its own or into a month's budget."""
+    if fault := own_budget_fault(row):
+        raise ValidationError({"budget": fault})
     for budget in budgets_of(row.organisation, row.team):
         whose = budget.team.name if budget.team else _("the organisation")
         if row.cost_high is None or row.currency != budget.currency:

@@ -20,7 +20,7 @@ from apps.launches.models import MAX_PRIORITY, LaunchPlan, LaunchTarget, PlanSta
 from apps.launches.models import Executor as Kind
 from apps.launches.selectors.values import iso
 from apps.launches.services.amounts import amount_fault
-from apps.launches.services.approving import approvals_needed, plan_audit, plan_by_rule
+from apps.launches.services.approving import approvals_needed, own_budget_fault, plan_audit, plan_by_rule
 from apps.launches.services.offers import Costs, costs_of, offers_from_advice, own_offers
 from apps.launches.services.timeline import plan_event
 from apps.recommendations.services import advise_launch
@@ -155,6 +155,8 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
         approvals_needed=approvals_needed(_scaled(costs.high), costs.currency),
         valid_until=now + timedelta(days=settings.LAUNCH_PLAN_VALID_DAYS), stated_at=now,
     )  # fmt: skip
+    if fault := own_budget_fault(row):
+        raise ValidationError({"budget": fault})
     return row
 
 

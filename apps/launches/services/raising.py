@@ -18,6 +18,7 @@ from apps.launches.selectors.values import decimal_text
 from apps.launches.services.approving import approvals_needed
 from apps.launches.services.guards import organisation_lock
 from apps.launches.services.timeline import launch_event
+from apps.launches.wording import amount_text
 from apps.recommendations.selectors.approvals import standing
 from apps.recommendations.services.approvals import may_approve
 from apps.recommendations.services.stated import only_from
@@ -43,6 +44,7 @@ def launch_raise(*, launch: Launch, membership: Membership, high: Decimal, now: 
         only_from(row, *WAITING)
         if row.asked_high is None or row.asked_high != high:
             raise ValidationError({"state": _("It asks for another amount by now: look again.")})
+        _within_own_budget(row, high)
         if row.yeses.filter(user=membership.user, high=high).exists():
             return row
         if row.yeses.filter(role=membership.role, high=high).exists():
@@ -68,6 +70,25 @@ def launch_raise(*, launch: Launch, membership: Membership, high: Decimal, now: 
                    "currency": row.plan.currency, "plan": row.plan_id, "role": membership.role},
         )  # fmt: skip
     return row
+
+
+def _within_own_budget(row: Launch, high: Decimal) -> None:
+    """Raises ValidationError where the plan's own budget, which no yes changes, would still stop it."""
+    plan = row.plan
+    if plan.budget is None or high <= plan.budget / plan.parts:
+        return
+    raise ValidationError(
+        {
+            "budget": _(
+                "The plan's own budget is %(budget)s, and it needs up to %(high)s: a yes would not start it. "
+                "Cancel it and make a plan with a higher budget."
+            )
+            % {
+                "budget": amount_text(plan.budget / plan.parts, plan.currency),
+                "high": amount_text(high, plan.currency),
+            }
+        }
+    )
 
 
 def raise_standing(row: Launch) -> tuple[int, int]:
