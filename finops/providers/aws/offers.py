@@ -19,15 +19,23 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from finops.frames.list_prices import SHARED, ListPrice, ListPriceKey, price_problem
+from finops.frames.list_prices import (
+    PRICE_DECIMALS,
+    PRICE_DIGITS,
+    SHARED,
+    ListPrice,
+    ListPriceKey,
+    price_problem,
+)
 from finops.frames.products import licence, operating_system
 from finops.providers.aws.locations import currency_problem, region_code
 from finops.providers.aws.reading import Reading, instant
 
 PROVIDER = "aws"
+_LAST_PLACE = Decimal(1).scaleb(-PRICE_DECIMALS)
 PREAMBLE_LINES = 50
 _BOX_USAGE = re.compile(r"^(?:[A-Z0-9]+-)?BoxUsage(?::|$)")
 _SLASHED = re.compile(r"^(\d{1,2})/(\d{1,2})/(\d{4})$")
@@ -266,9 +274,15 @@ def _effective(text: str, published: datetime | None, day_first: bool | None) ->
 
 
 def decimal_price(text: str) -> Decimal | str:
-    """An exact price above zero, or the reason why the text is none."""
+    """A price above zero, or the reason why the text is none; decimals beyond the last kept are rounded half
+    to even, as with Spot prices.
+    """
     try:
         price = Decimal(text.strip())
     except InvalidOperation:
         return f"not a number: {text!r}"
+    if price.is_finite() and abs(price) < 10 ** (PRICE_DIGITS - PRICE_DECIMALS):
+        kept = price.quantize(_LAST_PLACE, ROUND_HALF_EVEN)
+        # One of which nothing would be left stays as it is and has its reason.
+        price = price if kept in (price, 0) else kept
     return price_problem(price) or price

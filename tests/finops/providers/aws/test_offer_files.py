@@ -109,7 +109,7 @@ def test_other_kinds_of_hours_are_ignored_not_refused(other: str) -> None:
         ({}, "-1", "PricePerUnit"),
         ({}, "NaN", "PricePerUnit"),
         ({}, "", "PricePerUnit"),
-        ({}, "0.12345678901", "PricePerUnit"),
+        ({}, "0.00000000001", "PricePerUnit"),
         ({"operatingSystem": "NA"}, "1", "Operating System"),
         ({"licenseModel": "NA"}, "1", "License Model"),
         ({"regionCode": "", "location": "AWS Region"}, "1", "Location"),
