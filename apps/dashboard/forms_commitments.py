@@ -15,7 +15,7 @@ MAX_FILE_BYTES = 32 * 1024 * 1024
 
 
 class CommitmentFileForm(forms.Form):
-    """An answer of describe-reserved-instances or describe-savings-plans."""
+    """An answer of describe-reserved-instances (or …-listings) or describe-savings-plans."""
 
     file = forms.FileField(
         label=_("File"), help_text=_("JSON of describe-reserved-instances or describe-savings-plans.")

@@ -9,16 +9,17 @@ from datetime import datetime
 
 from apps.accounts.models import Organisation, User
 from apps.billing.selectors.commitment_arns import regions_in_bills
-from apps.billing.services.owned import Look, commitments_store, regions_known
+from apps.billing.services.owned import Look, commitments_store, listings_store, regions_known
 from apps.ingest.models import Feed, IngestRun, RunKind
 from apps.ingest.reference import Delivery, Outcome, Progress, run_import, run_keep
 from finops.frames.commitments import CommitmentKind
-from finops.frames.owned import Owned
+from finops.frames.owned import Listed, Owned
 from finops.frames.spot import Rejection
 from finops.providers.aws.owned_commitments import owned_of
 from finops.providers.aws.reading import Reading
 
 WHAT = "commitments"
+NOT_OWNED = "no such reservation is known: import the answer of describe-reserved-instances first"
 NO_REGION = "no region: name it with --region, or load the bill that has this reservation first"
 
 
@@ -95,8 +96,10 @@ def _store(
 ) -> Outcome:
     owned: list[Owned] = []
     conflicts: list[Rejection] = []
-    regions = _regions([p.value for p in delivery.placed], organisation)
-    for placed in delivery.placed:
+    listings = [placed for placed in delivery.placed if isinstance(placed.value, Listed)]
+    placed_ones = [placed for placed in delivery.placed if isinstance(placed.value, Owned)]
+    regions = _regions([p.value for p in placed_ones], organisation)
+    for placed in placed_ones:
         one: Owned = placed.value
         if one.kind is CommitmentKind.RESERVED and not one.region:
             one = replace(one, region=regions.get(one.id, ""))
@@ -105,11 +108,17 @@ def _store(
         else:
             owned.append(one)
     kept = commitments_store(owned=owned, organisation=organisation, source=source, looks=looks)
+    sold, strange = listings_store(listed=[p.value for p in listings], organisation=organisation)
+    for placed in listings:
+        if placed.value.id in strange:
+            conflicts.append(Rejection(placed.file, placed.row, "ReservedInstancesId", NOT_OWNED))
+    # Several listings of one reservation are one state: what did not count is told as seen before.
+    told = sum(placed.value.id not in strange for placed in listings)
     return Outcome(
-        stored=kept.new + kept.refreshed,
-        duplicates=kept.same,
-        replaced=kept.changed,
-        series=len({one.id for one in owned}),
+        stored=kept.new + kept.refreshed + sold.refreshed,
+        duplicates=kept.same + told - sold.refreshed,
+        replaced=kept.changed + sold.changed,
+        series=len({one.id for one in owned} | {p.value.id for p in listings} - strange),
         conflicts=conflicts,
         known_from=min((one.start for one in owned), default=None),
         known_to=max((one.end for one in owned), default=None),

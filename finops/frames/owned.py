@@ -24,6 +24,8 @@ STATES = frozenset(
         "pending-return", "returned",
     }
 )  # fmt: skip
+# Of a reservation's listings the one that says most: the first of these that is there.
+LISTING_STATES = ("active", "pending", "closed", "cancelled")
 # Nothing is covered by a commitment in one of these.
 OVER = frozenset({"retired", "payment-failed", "queued-deleted", "returned"})
 
@@ -59,6 +61,16 @@ class Owned:
     def term_hours(self) -> Decimal:
         """Hours of the whole term."""
         return Decimal(int((self.end - self.start).total_seconds())) / 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A listing of a reservation on the marketplace, as its seller sees it: `id` is the reservation's."""
+
+    provider: str
+    id: str
+    state: str
+    seen_at: datetime
 
 
 _LIMITS = (

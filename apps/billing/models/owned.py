@@ -18,7 +18,8 @@ class OwnedCommitment(models.Model):
 
     `organisation` null: of the whole installation (the command line). Money of reservations is per
     reservation, of savings plans of the whole plan. `gone_at`: a complete look of its account and region no
-    longer showed it. `source` is what showed it last.
+    longer showed it. `source` is what showed it last. `listing`: the state of its listing on the marketplace
+    as the look at `listing_at` showed it, empty: no look did.
     """
 
     organisation = models.ForeignKey(
@@ -53,6 +54,8 @@ class OwnedCommitment(models.Model):
     seen_at = models.DateTimeField(_("last seen"))
     gone_at = models.DateTimeField(_("gone"), null=True, blank=True)
     source = models.CharField(_("source"), max_length=1000)
+    listing = models.CharField(_("listing"), max_length=20, blank=True)
+    listing_at = models.DateTimeField(_("listing seen"), null=True, blank=True)
 
     class Meta:
         ordering = ["end", "commitment"]

@@ -59,7 +59,8 @@ class Standing:
     """One commitment at a decision time. `name` is the bill's (an ARN), empty where no bill names it.
 
     `values` has `FIELDS`, None where nobody says; money of reservations is per reservation. `months`: its
-    billing months, oldest first. `state`: active, queued, expired or the interface's word.
+    billing months, oldest first. `state`: active, queued, expired or the interface's word. `listing`: the
+    state of its listing on the marketplace, empty where no look showed one.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Standing:
     months: tuple[MonthUse, ...]
     state: str
     row: OwnedCommitment | None = field(repr=False, default=None)
+    listing: str = ""
 
     @property
     def start(self) -> datetime | None:
@@ -152,6 +154,7 @@ def _standing(
         months=tuple(months.get(name, ())),
         state=_state(values, row, at),
         row=row,
+        listing=row.listing if row is not None and row.listing_at and row.listing_at <= at else "",
     )
 
 

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from apps.accounts.models import Organisation
 from apps.billing.models import CommitmentChange, OwnedCommitment
 from finops.frames.commitments import CommitmentKind
-from finops.frames.owned import Owned
+from finops.frames.owned import LISTING_STATES, Listed, Owned
 
 # "owns" in ASCII: two looks take turns, so that neither takes the other's commitments for gone.
 _LOCK = 0x6F776E73
@@ -92,6 +92,42 @@ def commitments_store(
     for look in looks:
         result.gone += _miss(look, organisation, {one.id for one in owned})
     return result
+
+
+@transaction.atomic
+def listings_store(
+    *, listed: Sequence[Listed], organisation: Organisation | None
+) -> tuple[OwnedStored, frozenset[str]]:
+    """Note which reservations are for sale; of several listings of one the state that says most counts. An
+    older look changes nothing. Also the ids that no look at reservations has shown.
+    """
+    best: dict[tuple[str, str], Listed] = {}
+    for one in sorted(listed, key=lambda o: (o.seen_at, -LISTING_STATES.index(o.state))):
+        best[one.provider, one.id] = one
+    rows = OwnedCommitment.objects.select_for_update().filter(
+        organisation=organisation, commitment__in={one.id for one in best.values()}
+    )
+    known = {(row.provider, row.commitment): row for row in rows.order_by("pk")}
+    result = OwnedStored()
+    for key, one in best.items():
+        row = known.get(key)
+        if row is None:
+            continue
+        if row.listing_at is not None and row.listing_at >= one.seen_at:
+            result.same += 1
+            continue
+        if row.listing != one.state:
+            result.changed += bool(row.listing)
+            result.changes.append(
+                CommitmentChange(
+                    commitment=row, field="listing", before=row.listing, after=one.state, seen_at=one.seen_at
+                )
+            )
+        row.listing, row.listing_at = one.state, one.seen_at
+        row.save(update_fields=["listing", "listing_at"])
+        result.refreshed += 1
+    CommitmentChange.objects.bulk_create(result.changes, batch_size=_BATCH, ignore_conflicts=True)
+    return result, frozenset(name for provider, name in best if (provider, name) not in known)
 
 
 def _see_again(row: OwnedCommitment, one: Owned, source: str, result: OwnedStored) -> None:

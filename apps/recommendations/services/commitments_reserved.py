@@ -25,4 +25,5 @@ def reserved_of(one: Standing) -> Reserved | Refusal:
         offering_class=known.get(raw or "", OfferingClass.UNKNOWN), count=values["count"],
         start=values["start"], end=values["end"], fixed=values["fixed"], hourly=values["hourly"],
         currency=values["currency"], state=one.state, payment=values["payment"] or "",
+        listing=one.listing,
     )  # fmt: skip

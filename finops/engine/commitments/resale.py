@@ -45,7 +45,7 @@ def sale_refusal(
         return refuse("no market", provider=owned.key.provider)
     if owned.offering_class != rules.offering_class:
         return refuse(owned.offering_class.value + (" class" if owned.offering_class == "unknown" else ""))
-    if owned.listing == ACTIVE:
+    if owned.listing in (ACTIVE, "pending"):
         return refuse("already listed")
     if owned.state in UNPAID:
         return refuse("not paid yet")

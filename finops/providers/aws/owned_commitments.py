@@ -1,4 +1,5 @@
-"""Own commitments: answers of `DescribeReservedInstances` and `DescribeSavingsPlans`, saved or live.
+"""Own commitments: answers of `DescribeReservedInstances` and `DescribeSavingsPlans`, saved or live;
+saved ones of `DescribeReservedInstancesListings` say which reservations are for sale already.
 
 Quirks: reservations are answered in one page, of one region, without their account and, where they are
 regional, without a region: the caller gives both; savings plans are of all regions, come in pages by
@@ -22,7 +23,7 @@ from tenacity.wait import wait_base
 
 from finops.frames.commitments import CommitmentKind
 from finops.frames.offers import platform_of
-from finops.frames.owned import Owned, check
+from finops.frames.owned import LISTING_STATES, Listed, Owned, check
 from finops.providers.aws.client import BACK_OFF, patiently
 from finops.providers.aws.files import json_documents
 from finops.providers.aws.reading import Reading
@@ -32,6 +33,7 @@ from finops.providers.base import PermanentError
 PROVIDER = "aws"
 RESERVED = "ReservedInstances"
 PLANS = "savingsPlans"
+LISTINGS = "ReservedInstancesListings"
 PAGE_ROWS = 1000
 # Savings plans are answered by one address for all regions.
 PLANS_REGION = "us-east-1"
@@ -43,7 +45,9 @@ OTHERS = {
     "ReservedInstancesOfferings": "offers, which import_offers reads",
     "searchResults": "rates of savings plans",
 }
-KNOWN = "an answer of describe-reserved-instances or describe-savings-plans"
+KNOWN = (
+    "an answer of describe-reserved-instances, describe-reserved-instances-listings or describe-savings-plans"
+)
 _PAYMENTS = {"All Upfront": "all-upfront", "No Upfront": "no-upfront", "Partial Upfront": "partial-upfront"}
 _PLANS = {
     "Compute": "compute",
@@ -61,9 +65,9 @@ _PLAN_ARN = re.compile(r"^arn:aws[a-z-]*:savingsplans:[^:]*:(\d{12}):savingsplan
 
 def owned_of(
     name: str, data: bytes, *, seen_at: datetime, region: str = "", account: str = ""
-) -> Reading[Owned]:
-    """Commitments of one or several JSON answers. `region` and `account` hold for reservations; without
-    `region` the file's name or a reservation's zone may tell it.
+) -> Reading[Owned | Listed]:
+    """Commitments and listings of one or several JSON answers. `region` and `account` hold for reservations;
+    without `region` the file's name or a reservation's zone may tell it.
     """
     documents, problem = json_documents(data)
     if len(documents) == 1 and isinstance(documents[0], list):
@@ -72,15 +76,20 @@ def owned_of(
         return Reading.unreadable(problem or "empty")
     named = REGION_IN_NAME.findall(name.rsplit("/", 1)[-1])
     region = region or (named[0] if len(set(named)) == 1 else "")
-    whole: Reading[Owned] = Reading()
+    whole: Reading[Owned | Listed] = Reading()
     row = 1
     for document in documents:
         reason = not_ours(document)
         if reason:
             return Reading.unreadable(reason)
-        part = read_owned(document, seen_at=seen_at, region=region, account=account, first_row=row)
-        whole.rows += part.rows
-        whole.refused += part.refused
+        if LISTINGS in document:
+            listed = _listings(document, seen_at=seen_at, first_row=row)
+            whole.rows += listed.rows
+            whole.refused += listed.refused
+        else:
+            part = read_owned(document, seen_at=seen_at, region=region, account=account, first_row=row)
+            whole.rows += part.rows
+            whole.refused += part.refused
         row += len(_rows(document))
     return whole
 
@@ -93,7 +102,7 @@ def not_ours(document: Any) -> str:
         rows = document[RESERVED]
         search = rows and isinstance(rows[0], Mapping) and "ReservedInstanceId" in rows[0]
         return _other("search domains") if search else ""
-    if isinstance(document.get(PLANS), list):
+    if isinstance(document.get(PLANS), list) or isinstance(document.get(LISTINGS), list):
         return ""
     found = next((what for key, what in OTHERS.items() if key in document), None)
     return _other(found) if found else f"JSON, but not {KNOWN}"
@@ -104,7 +113,23 @@ def _other(what: str) -> str:
 
 
 def _rows(document: Mapping[str, Any]) -> list[Any]:
-    return list(document[RESERVED] if RESERVED in document else document[PLANS])
+    return list(next(document[key] for key in (RESERVED, LISTINGS, PLANS) if key in document))
+
+
+def _listings(document: Mapping[str, Any], *, seen_at: datetime, first_row: int) -> Reading[Listed]:
+    reading: Reading[Listed] = Reading()
+    for number, row in enumerate(_rows(document), start=first_row):
+        if not isinstance(row, Mapping):
+            reading.refuse(number, "", "no object")
+            continue
+        state, name = str(row.get("Status") or "").casefold(), str(row.get("ReservedInstancesId") or "")
+        if not name:
+            reading.refuse(number, "ReservedInstancesId", "empty")
+        elif state not in LISTING_STATES:
+            reading.refuse(number, "Status", f"not known: {row.get('Status')!r}")
+        else:
+            reading.rows.append((number, Listed(PROVIDER, name, state, seen_at)))
+    return reading
 
 
 def read_owned(

@@ -182,3 +182,30 @@ def test_credentials_of_another_account_are_refused(aws: RecordedAws) -> None:
     asked.refresh_from_db()
     assert "999999999999" in asked.last_error
     assert OwnedCommitment.objects.count() == 0
+
+
+def listings(folder: Path, at: str, *states: str, name: str = "r-1") -> Any:
+    path = folder / "listings.json"
+    rows = [{"ReservedInstancesListingId": "l", "ReservedInstancesId": name, "Status": s} for s in states]
+    path.write_text(json.dumps({"ReservedInstancesListings": rows}))
+    out = io.StringIO()
+    with contextlib.suppress(SystemExit):
+        call_command(
+            "import_commitments", str(path), "--seen-at", at, "--json", stdout=out, stderr=io.StringIO()
+        )
+    return json.loads(out.getvalue())["runs"][0]
+
+
+def test_listings_say_what_is_for_sale_already(tmp_path: Path) -> None:
+    strange = listings(tmp_path, "2018-09-01T00:00:00Z", "active")
+    assert counts(strange) == (1, 0, 0, 1, 0)
+    assert strange["rejections"][0]["field"] == "ReservedInstancesId"
+    look(tmp_path, "2018-09-01T00:00:00Z", reservation())
+    assert counts(listings(tmp_path, "2018-09-01T00:00:00Z", "cancelled", "active")) == (2, 1, 1, 0, 0)
+    assert OwnedCommitment.objects.get().listing == "active"
+    # A later look at the reservations does not know of listings; an older look at those changes nothing.
+    look(tmp_path, "2018-09-03T00:00:00Z", reservation())
+    assert counts(listings(tmp_path, "2018-08-30T00:00:00Z", "closed")) == (1, 0, 1, 0, 0)
+    assert OwnedCommitment.objects.get().listing == "active"
+    assert counts(listings(tmp_path, "2018-09-02T00:00:00Z", "closed", "sold")) == (2, 1, 0, 1, 1)
+    assert changes() == [("listing", "", "active"), ("listing", "active", "closed")]
