@@ -12,6 +12,8 @@ from functools import cache
 from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
 
+from finops.reasons_launches import LAUNCH_SENTENCES
+
 # In the order of trying: the more particular sentence first. `inner` is a sentence of this list itself.
 SENTENCES = (
     gettext_noop("%(inner)s at character %(place)s (line %(line)s)"),
@@ -167,6 +169,7 @@ SENTENCES = (
     gettext_noop("opening a session in %(region)s"),
     gettext_noop("taking the role %(role)s"),
     gettext_noop("asking for the account's number"),
+    *LAUNCH_SENTENCES,
     gettext_noop("trying %(name)s"),
     gettext_noop("listing s3://%(place)s"),
     gettext_noop("reading daily costs (%(name)s)"),

@@ -11,6 +11,7 @@ from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
 from apps.launches.wording_refusals import refusal_text
+from finops.reasons import reason_text
 from finops.text.display import decimal_of, duration, hours, moment, money, money_hourly, paid
 
 # Why a launch waits or has ended. `%(…)s` are the values beside the code.
@@ -158,6 +159,8 @@ MOMENTS = frozenset({"at", "deadline"})
 AMOUNTS = frozenset({"cost", "spent", "high", "monthly", "budget", "limit"})
 PRICES = frozenset({"cap", "price"})
 HOURS = frozenset({"hours", "lost"})
+# Texts that others said, or that we keep in English.
+SAID = frozenset({"message", "reason"})
 # Whose a budget is that is no team's.
 ALL_OF_IT = gettext_noop("the organisation")
 
@@ -239,5 +242,8 @@ def _shown(key: str, value: Any, currency: str) -> Any:
     if key in HOURS and isinstance(value, int | float):
         return hours(value)
     words = {"market": MARKETS.get(str(value), value), "whose": _(value) if value == ALL_OF_IT else value}
-    # What others said ends with their full stop; ours follows.
-    return value.rstrip(".") if key == "reason" and isinstance(value, str) else words.get(key, value)
+    if key in SAID and isinstance(value, str):
+        told = reason_text(value)
+        # What others said ends with their full stop; ours follows.
+        return told.rstrip(".。") if key == "reason" else told
+    return words.get(key, value)

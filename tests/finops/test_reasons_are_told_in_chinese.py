@@ -27,6 +27,9 @@ SOURCES = [
     *(f"apps/ingest/services/{n}.py" for n in ("imports", "upkeep", "live")),
     "finops/engine/workload.py",
     "finops/lake/errors.py",
+    # Why a launch cannot be carried out, what is wrong with a target's settings.
+    PROVIDERS + "aws/launching_call.py", PROVIDERS + "simulated/kept.py", PROVIDERS + "kubernetes/jobs.py",
+    *(f"apps/launches/services/{n}.py" for n in ("executors", "own_machines")),
 ]  # fmt: skip
 # Texts of these modules that reach no page as a reason.
 OTHER = {
@@ -43,13 +46,13 @@ OTHER = {
     # What was left aside, counted by kind, is a part of one sentence.
     "record without a term", "preinstalled software", "usage that is not BoxUsage",
     "term other than on-demand", "demo: p2 and p3 Spot prices, 2019-12 to 2020-03",
-    "broken (x7)", "no on-demand price of an instance hour in itx7x7",
+    "x7 or x7.", "broken (x7)", "no on-demand price of an instance hour in itx7x7",
 }  # fmt: skip
 OTHER_STARTS = (
     "SELECT", "CREATE", "WITH ", "INSERT", "COPY", "DELETE", "UPDATE", "DROP", "ALTER", "FROM ", "JOIN ",
     "x7 is a price", "unknown format", "x7: x7", "x7, x7, x7", "x7 (", "x7 x7", "x7: AWS Spot prices",
     "DescribeSpotPriceHistory x7", "term x7", "product family x7", "tenancy x7", "capacity status x7",
-    "; x7 is near",
+    "; x7 is near", "; or say it of the whole file",
 )  # fmt: skip
 
 
@@ -131,6 +134,11 @@ COMPOSED = {
     "AWS limits the rate of calls while reading Spot prices of r-1, page 2. AWS says Throttling: slow.": (
         "读取 r-1 的竞价价格第 2 页时 AWS 限制了调用频率。AWS 的说明 Throttling：slow。"
     ),
+    "AWS refused the call while launching in eu-west-1. AWS says Odd: no.": (
+        "在 eu-west-1 启动机器时 AWS 拒绝了调用。AWS 的说明 Odd：no。"
+    ),
+    "The cluster refused looking for Jobs: Forbidden: no": "查找 Job时集群拒绝了调用：Forbidden：no",
+    "cloud: this cluster is not allowed for the organisation.": "cloud：该集群未获准供本组织使用。",
     "The discount must be at least 0 % and below 100 %.": "折扣必须不小于 0% 且小于 100%。",
 }
 

@@ -116,18 +116,7 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
         question |= {"earliest": turn}
         if question.get("deadline") is None:
             question.setdefault("slack_hours", 0.0)
-    advice: dict[str, Any] = {}
-    if wish.target.executor in {Kind.AWS, Kind.SIMULATED}:
-        question["provider"] = wish.target.provider
-        advice = advise_launch(**question, organisation=organisation, at=now.replace(second=0, microsecond=0))
-        offers = offers_from_advice(advice, question, organisation, now, fixed_start=turn is not None)
-    else:
-        _check_work(question, now)
-        offers = own_offers(wish.target, question)
-    if not offers:
-        raise ValidationError(
-            {"plan": advice.get("sentence") or _("There is nothing to launch on: load prices first.")}
-        )
+    advice, offers = _offers(organisation, wish, question, turn, now)
     hours = float(question["hours"])
     due = turn or max(now, _moment(offers[0].get("start")) or now)
     deadline = _deadline(question, due, wish)
@@ -158,6 +147,25 @@ def plan_draft(*, organisation: Organisation, actor: Actor, wish: Wish, now: dat
     if fault := own_budget_fault(row):
         raise ValidationError({"budget": fault})
     return row
+
+
+def _offers(
+    organisation: Organisation, wish: Wish, question: dict[str, Any], turn: datetime | None, now: datetime
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(advice, {} for machines of one's own; what is tried in order). Raises ValidationError for nothing."""
+    advice: dict[str, Any] = {}
+    if wish.target.executor in {Kind.AWS, Kind.SIMULATED}:
+        question["provider"] = wish.target.provider
+        advice = advise_launch(**question, organisation=organisation, at=now.replace(second=0, microsecond=0))
+        offers = offers_from_advice(advice, question, organisation, now, fixed_start=turn is not None)
+    else:
+        _check_work(question, now)
+        offers = own_offers(wish.target, question)
+    if not offers:
+        raise ValidationError(
+            {"plan": advice.get("sentence") or _("There is nothing to launch on: load prices first.")}
+        )
+    return advice, offers
 
 
 def _with_headroom(costs: Costs) -> Costs:

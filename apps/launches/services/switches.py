@@ -27,6 +27,7 @@ from apps.workloads.models import Workload
 from finops.frames.money import CurrencyError, currencies, currency_code
 from finops.providers.base import PermanentError
 from finops.providers.kubernetes.jobs import NAMESPACE_NAME
+from finops.reasons import reason_text
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 # Of any provider, or of a simulated market.
@@ -224,10 +225,12 @@ def _check_target(row: LaunchTarget) -> None:
     try:
         place = place_of(row)
     except PermanentError as error:
-        raise ValidationError({"executor": str(error)}) from error
+        raise ValidationError({"executor": reason_text(str(error))}) from error
     faults = place.faults(row.settings) | _price_faults(row.settings)
     if faults:
-        raise ValidationError({"settings": [f"{name}: {why}" for name, why in sorted(faults.items())]})
+        raise ValidationError(
+            {"settings": [f"{name}: {reason_text(why)}" for name, why in sorted(faults.items())]}
+        )
     if row.executor == Executor.AWS and not (
         row.account.isascii() and row.account.isdigit() and len(row.account) == 12
     ):
