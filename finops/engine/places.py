@@ -141,8 +141,16 @@ def _absent(workload: Workload, market: Market, types: tuple[str, ...], allowed:
 
 
 def _unusable(
-    market: Market, forecaster: Forecaster, series: int, price: float, currency: str | None
+    market: Market,
+    forecaster: Forecaster,
+    series: int,
+    price: float,
+    currency: str | None,
+    *,
+    home: bool = False,
 ) -> Excluded | None:
+    """Why a series is no candidate, or no home: what bars the one need not bar the other."""
+    flags = market.flags if not home or market.home_flags is None else market.home_flags
     key = market.book.keys[series]
 
     def because(reason: str, detail: str = "") -> Excluded:
@@ -155,8 +163,8 @@ def _unusable(
         if past.known_offsets[series + 1] == past.known_offsets[series]:
             return because("unknown")
         return because("late", f"{from_us(forecaster.seen_us(series)):%Y-%m-%dT%H:%M:%SZ}")
-    if key in market.flags:
-        return because("flagged", market.flags[key])
+    if key in flags:
+        return because("flagged", flags[key])
     return None
 
 
@@ -179,7 +187,7 @@ def _home(
     first: Reason | None = None
     for position in order.tolist():
         series = int(there[position])
-        why = _unusable(market, forecaster, series, float(prices[position]), currency)
+        why = _unusable(market, forecaster, series, float(prices[position]), currency, home=True)
         if why is None:
             return series, Reason("")
         first = first or Reason(

@@ -55,7 +55,8 @@ class Market:
 
     Keys are (region, instance type). `fitting`: types of the sizes a workload asks for, when it names none.
     `stand_ins`: types that can do the work of a type; one that is not in it has no known facts. `flags`:
-    series that must not be used, with the reason. `invalid`: types whose rows were refused because their
+    series that must not be recommended, with the reason; `home_flags`: those that no saving may be
+    measured against, None for the same ones. `invalid`: types whose rows were refused because their
     price is none (0, empty, negative), with the reason.
     """
 
@@ -66,6 +67,7 @@ class Market:
     hazards: Mapping[tuple[str, str], Hazard] = field(default_factory=dict)
     transfer: TransferPrices = field(default_factory=dict)
     flags: Mapping[SeriesKey, str] = field(default_factory=dict)
+    home_flags: Mapping[SeriesKey, str] | None = None
     invalid: Mapping[str, str] = field(default_factory=dict)
 
 

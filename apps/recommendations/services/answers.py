@@ -60,7 +60,7 @@ def _series(
         )
     except ValueError as error:
         raise WorkloadError("currency", str(error)) from error
-    return series if at is None else series.until(to_us(at))
+    return series.until(to_us(at or timezone.now()))
 
 
 def _moment(at: datetime | None) -> datetime:
@@ -166,7 +166,8 @@ def price_profile(
 ) -> Document:
     """Price by hour of the local week relative to its own week, with 90 % intervals and a verdict.
 
-    All zones of the region together unless `zone` is given. `at` defaults to the end of the known time.
+    All zones of the region together unless `zone` is given. `at` defaults to now, or the end of the known
+    time where that is earlier.
     """
     chosen = dict(current_snapshots() if snapshots is None else snapshots)
     if days < 1 or days > 400:
@@ -186,7 +187,9 @@ def price_profile(
     if zone:
         key = resolve_zone(zone, [region], known, "zone")
         book = book.select([i for i, series in enumerate(book.keys) if series.zone == key])
-    end = to_us(at) if at else (int(book.known_to.max()) if len(book.known_to) else to_us(_moment(None)))
+    end = to_us(_moment(at))
+    if at is None and len(book.known_to):
+        end = min(end, int(book.known_to.max()))
     found = profile(book, end_us=end, days=days, zone=timezone)
     return {
         "hours": [

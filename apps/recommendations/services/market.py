@@ -49,6 +49,7 @@ def gather(
     )
     listed, rate_sources = with_negotiated(_list_prices(w, wanted), w, rates)
     bands, band_sources = _hazards(w, types)
+    flags, home_flags = quality_flags(loaded.book, w, listed)
     market = Market(
         book=loaded.book,
         list_prices=listed,
@@ -56,7 +57,8 @@ def gather(
         stand_ins=stand_ins,
         hazards=bands,
         transfer=_transfer(w),
-        flags=quality_flags(loaded.book, w, listed),
+        flags=flags,
+        home_flags=home_flags,
         invalid=price_rejections(provider=w.provider, regions=w.regions, types=types),
     )
     sources = {"interruption_bands": band_sources, "negotiated_rates": rate_sources}
@@ -118,8 +120,8 @@ def _transfer(w: Workload) -> dict[tuple[str, str], TransferPrice]:
 
 def quality_flags(
     book: PriceBook, w: Workload, listed: Mapping[tuple[str, str], ListedPrice]
-) -> dict[SeriesKey, str]:
-    """Series that quality forbids as a home price or candidate at the decision time, with the sentence.
+) -> tuple[dict[SeriesKey, str], dict[SeriesKey, str]]:
+    """Series that quality forbids as a candidate and as a home price at the decision time, with the sentence.
 
     Spot above on-demand is left to the comparison of costs: it is a price, only a dear one.
     """
@@ -132,8 +134,13 @@ def quality_flags(
         ],
         np.float64,
     )
-    flags: dict[SeriesKey, str] = {}
+    candidate: dict[SeriesKey, str] = {}
+    home: dict[SeriesKey, str] = {}
     for finding in check_quality(book, now_us=w.at_us, list_prices=prices):
-        if finding.blocks_candidate and finding.kind != "above on-demand":
-            flags.setdefault(finding.key, _(finding.template) % finding.values)
-    return flags
+        if finding.kind == "above on-demand":
+            continue
+        sentence = _(finding.template) % finding.values
+        for barred, flags in ((finding.blocks_candidate, candidate), (finding.blocks_home, home)):
+            if barred:
+                flags.setdefault(finding.key, sentence)
+    return candidate, home

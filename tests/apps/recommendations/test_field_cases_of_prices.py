@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -110,6 +110,45 @@ def test_a_series_seen_once_has_a_name_beside_others_that_are_known_longer(
     )  # fmt: skip
 
     assert (answer["opening_price"], answer["time_weighted_mean"], answer["known"]) == ("0.31", None, [])
+
+
+def test_without_a_decision_time_nothing_after_now_is_shown(
+    load: Callable[..., Any], capsys: Capture
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    past, future = now - timedelta(hours=4), now + timedelta(hours=4)
+    load([row(past, "0.040", "us-east-1a", "m5.large"), row(future, "0.070", "us-east-1a", "m5.large")])
+
+    answer = verb(capsys, "prices", *SERIES)
+
+    assert [change["price"] for change in answer["changes"]] == ["0.04"]
+    [[low, high]] = answer["known"]
+    assert (low, high[:10]) == (f"{past:%Y-%m-%dT%H:%M:%SZ}", f"{datetime.now(UTC):%Y-%m-%d}")
+    later = verb(capsys, "prices", *SERIES, "--at", f"{future:%Y-%m-%dT%H:%M:%SZ}")
+    assert later["time_weighted_mean"] == "0.04"
+    assert later["known"][0][1] == f"{future:%Y-%m-%dT%H:%M:%SZ}"
+    ahead = verb(
+        capsys, "run_cost", *SERIES, "--start", f"{now + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}",
+        "--hours", "1",
+    )  # fmt: skip
+    assert (ahead["cost"], ahead["known"]) == (None, False)
+
+
+def test_a_zone_name_beside_zone_ids_is_still_the_home(load: Callable[..., Any], capsys: Capture) -> None:
+    at = datetime(2026, 5, 2, tzinfo=UTC)
+    load([row(at, "1.000", "us-east-1a", "m5.large"), row(at, "0.800", "use1-az2", "m5.large")])
+
+    answer = verb(
+        capsys, "advise_launch", "--hours", "4", "--types", "m5.large", "--regions", "us-east-1",
+        "--home-zone", "us-east-1a", "--product", "Linux/UNIX", "--slack-hours", "0",
+        "--at", "2026-05-02T00:00:00Z",
+    )  # fmt: skip
+
+    assert (answer["home"]["zone"], answer["home"]["cost"]) == ("us-east-1a", "4")
+    best = answer["plans"][0]
+    assert (best["zone"], best["cost"], round(best["saving_vs_home_pct"], 6)) == ("use1-az2", "3.2", 20)
+    told = "us-east-1a is a zone name beside zone ids: without the account's map one zone may count twice."
+    assert [one["reason"] for one in answer["excluded"]] == [told]
 
 
 def test_a_price_of_zero_or_none_is_never_recommended(load: Callable[..., Any], capsys: Capture) -> None:

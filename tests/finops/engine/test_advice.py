@@ -130,6 +130,19 @@ def test_a_flagged_series_is_set_aside_with_its_reason() -> None:
     assert no_home.home_reason.code == "flagged"
 
 
+def test_what_bars_a_candidate_need_not_bar_the_home_price() -> None:
+    book = flat(a=1.25, b=1.0)
+    barred = {book.keys[0]: "zone name and id"}
+    found = advise(workload(), Market(book, flags=barred, home_flags={}))
+    assert found.home is not None
+    assert (found.home.zone, found.home.cost) == ("a", 5.0)
+    assert found.best is not None
+    assert (found.best.zone, found.best.saving_vs_home_pct) == ("b", pytest.approx(20.0))
+    assert [(one.zone, one.reason) for one in found.excluded] == [("a", "flagged")]
+    other = advise(workload(), Market(book, flags={}, home_flags=barred))
+    assert (other.home, other.home_reason.code) == (None, "flagged")
+
+
 def test_a_price_seen_a_day_ago_is_a_forecast_an_older_one_is_not() -> None:
     book = book_of({("a", "m5.large"): [(0, 1.0)], ("b", "m5.large"): [(0, 0.5)]}, hours=HOURS - 23)
     assert advise(workload(), Market(book)).verdict == "now"
