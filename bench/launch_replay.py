@@ -1,8 +1,8 @@
 """Live launches replayed on real traces of Spot availability: what the product itself pays for a deadline.
 
 `OFFPEAK_BENCH_DATA=… python -m bench.launch_replay`. Launches of 48 h of work due in 56 h, starts of 0.1 h, a
-checkpoint every two minutes, on-demand 3.15 times the Spot price, on the simulated market made from each
-ten-minute trace of one node: the services that workers run, with PostgreSQL, at the times at which beat would
+checkpoint every two minutes (`OFFPEAK_BENCH_CHECKPOINT_MINUTES`), on-demand 3.15 times the Spot price, on the
+simulated market made from each ten-minute trace of one node: the services that workers run, with PostgreSQL, at the times at which beat would
 call them. They see only what their own calls tell them, lose the work since a checkpoint, and stay within the
 worst case of their plan. Beside it the same launches without the plan ahead (to the last safe moment), and
 the strategies of `bench.deadline`, which see the market in every tick and lose no work. Share of on-demand.
@@ -29,7 +29,8 @@ from finops.providers.files.availability_traces import availability_of
 WORK, DEADLINE, START = 48.0, 56.0, 0.1
 SPOT, ON_DEMAND = Decimal("0.2"), Decimal("0.63")
 STARTS, GAP = 2, 600
-STEP, CHECKPOINT = timedelta(minutes=5), timedelta(minutes=2)
+STEP = timedelta(minutes=5)
+CHECKPOINT = timedelta(minutes=float(os.environ.get("OFFPEAK_BENCH_CHECKPOINT_MINUTES", "2")))
 ZONE, REGION = "zone", "region"
 OFFER = {"region": REGION, "type": "type", "currency": "USD", "zone_name": None, "start": None}
 
