@@ -6,6 +6,8 @@ Ours, at each turn:
    devices, spare hours of a commitment) with room and time.
 2. The queue bursts above `BurstRule.start` hours of backlog: waiting jobs take the cheapest market at once,
    least slack first, until the rule is satisfied. A job whose time to wait is nearly over does so alone.
+   Jobs that a closed pool does whole before that, and cheaper, wait for its window and count as no backlog,
+   as many as it has units.
 3. At its latest safe start (deadline less the work that no checkpoint holds, at the safe pool's speed, less a
    start) a job goes to a pool that nobody interrupts.
 4. Nothing waits and own units are free: jobs fall back from the market where the rest is cheaper so. What
@@ -211,8 +213,9 @@ class Advice:
         if not self._waiting:
             self._bursting = False
             return
+        held = self._held(replay)
         here = sum(pool.offer.units or 0 for pool in replay.pools if Among.HERE.has(pool) and pool.open)
-        runs = [replay.runs[number] for _, number in self._waiting]
+        runs = [replay.runs[number] for _, number in self._waiting if number not in held]
         waiting = sum(self._estimate(run, 0.0) * run.job.units for run in runs)
         state = judge_burst(self.rules.burst, waiting=waiting, units=here, bursting=self._bursting)
         self._bursting = state.bursting
@@ -220,10 +223,42 @@ class Advice:
         for _, number in self._waiting[:LOOKED_AT]:
             if units <= 0:
                 return
+            if number in held:
+                continue
             found = self._pick(replay, replay.runs[number], Among.MARKET)
             if found is not None:
                 self._start(replay, number, found)
                 units -= replay.runs[number].job.units
+
+    def _held(self, replay: Replay) -> set[int]:
+        """Waiting jobs that a closed pool does in good time: no more than its units take at once."""
+        closed = [pool for pool in replay.pools if Among.HERE.has(pool) and not pool.open and pool.opens]
+        free = {pool.offer.name: math.inf if pool.free is None else pool.free for pool in closed}
+        held: set[int] = set()
+        for _, number in self._waiting[:LOOKED_AT] if closed else ():
+            run = replay.runs[number]
+            for pool in closed:
+                units, name = run.job.units, pool.offer.name
+                if pool.fits(units) and units <= free[name] and self._waits(replay, run, pool):
+                    free[name] -= units
+                    held.add(number)
+                    break
+        return held
+
+    def _waits(self, replay: Replay, run: Run, pool: Pool) -> bool:
+        """Whether all that is left fits into the pool's windows before the job would have to ask the market
+        by itself, as it stands now, and is clearly cheaper there: waiting costs it no way out.
+        """
+        units, first = run.job.units, pool.offer.start_hours + replay.rules.restart_hours
+        pace, left = replay.pace(pool, units), self._estimate(run, 0.0)
+        until = self._latest(replay, run) - self._margin(replay)
+        needed = left / pace.speed
+        for starts, (opens, closes) in enumerate(pool.openings(replay.now, until), start=1):
+            needed -= max(0.0, min(closes, until) - opens - first)
+            if needed <= 0:
+                price = pace.price * left + starts * first * pool.offer.hourly
+                return price < (1 - WORTH_MOVING) * self._market_price(replay, units) * left
+        return False
 
     def _fall_back(self, replay: Replay) -> None:
         """Step 4: the largest saving first."""

@@ -10,10 +10,11 @@ arrivals, estimates and what is free now, never the future.
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -91,6 +92,14 @@ class Pool:
     def room(self, units: int) -> bool:
         """Whether it takes one now."""
         return self.open and (self.free is None or units <= self.free) and self.fits(units)
+
+    def openings(self, now: float, until: float) -> Iterator[tuple[float, float]]:
+        """The windows that open after now and before `until`."""
+        opens = self.opens or ()
+        for place in range(bisect.bisect_right(opens, (now, math.inf)), len(opens)):
+            if opens[place][0] >= until:
+                return
+            yield opens[place]
 
 
 @dataclass(slots=True)

@@ -121,3 +121,36 @@ def test_without_on_demand_nothing_can_be_compared() -> None:
         compare_pools(
             [(0.0, 1.0, 1)], [OWN], began=BEGAN, terms=Terms(), rules=ReplayRules(), advice=AdviceRules()
         )
+
+
+def test_work_with_time_to_spare_waits_for_the_window_of_tonight_and_buys_nothing() -> None:
+    opens = {"device": [(10.0, 18.0), (34.0, 42.0), (58.0, 66.0)]}
+    jobs = [ReplayJob(0, 5, 1, 105, 5), ReplayJob(0, 5, 2, 105, 5)]
+    result = Replay(jobs[:1], [DEVICE, ON_DEMAND], ReplayRules(), opens).play(Advice())
+    assert (result.cost, result.waits, result.missed) == (pytest.approx(0.5), (10.0,), 0)
+    # Twice as many hours as a window has: a restart of 0.1 h, and the rest tomorrow night.
+    long = Replay([ReplayJob(0, 16, 1, 105, 16)], [DEVICE, ON_DEMAND], ReplayRules(), opens).play(Advice())
+    assert (long.cost, long.missed) == (pytest.approx(0.1 * 16.2), 0)
+    assert long.last_hour == pytest.approx(58.2)
+    # Two units never fit the device: that job buys, the other one waits all the same.
+    both = Replay(jobs, [DEVICE, ON_DEMAND], ReplayRules(), opens).play(Advice())
+    assert both.pools["device"].unit_hours == pytest.approx(5)
+    assert (both.waits, both.cost) == ((10.0, 0.0), pytest.approx(0.5 + 30))
+
+
+def test_a_window_is_waited_for_only_where_it_is_soon_enough_and_cheaper() -> None:
+    opens = {"device": [(10.0, 18.0)]}
+    late = Replay([ReplayJob(0, 5, 1, 14, 5)], [DEVICE, ON_DEMAND], ReplayRules(), opens).play(Advice())
+    assert (late.waits, late.cost, late.missed) == ((0.0,), pytest.approx(15), 0)
+    dear = PoolOffer("device", PoolKind.DEVICE, 3.5, "USD", units=1, window="00:00-02:00", zone="UTC")
+    jobs = [ReplayJob(0, 5, 1, 105, 5)]
+    result = Replay(jobs, [dear, ON_DEMAND], ReplayRules(), opens).play(Advice())
+    assert (result.waits, result.cost) == ((0.0,), pytest.approx(15))
+
+
+def test_no_more_jobs_wait_for_a_window_than_it_has_units() -> None:
+    opens = {"device": [(10.0, 18.0)]}
+    jobs = [ReplayJob(0, 5, 1, 105, 5) for _ in range(3)]
+    result = Replay(jobs, [DEVICE, ON_DEMAND], ReplayRules(), opens).play(Advice())
+    assert sorted(result.waits) == [0.0, 0.0, 10.0]
+    assert (result.missed, result.cost) == (0, pytest.approx(30.5))
