@@ -30,6 +30,8 @@ from finops.providers.files.archives import Entry, UnreadableError, Walk
 REJECTIONS_PER_INSERT = 2000
 # A document is read whole. The EC2 offer of one region has about 300 MB as CSV, that of all regions 5 GB.
 MAX_DOCUMENT_BYTES = 1024 * 1024 * 1024
+# What is said of a path without a file: an empty folder or archive.
+NOTHING = "nothing to read"
 Progress = Callable[[str], None]
 
 
@@ -136,12 +138,14 @@ def _gather(path: str, read: Callable[[str, bytes], Reading[Any]], progress: Pro
             progress(f"{entry.name}: {len(reading.rows)} rows, {len(reading.refused)} refused")
     except UnreadableError as error:
         delivery.add(path, Reading.unreadable(str(error)))
+    if not delivery.files:
+        delivery.add(path, Reading.unreadable(NOTHING))
     return delivery
 
 
 def _read(entry: Entry, read: Callable[[str, bytes], Reading[Any]]) -> Reading[Any]:
     if entry.refused is not None or entry.stream is None:
-        return Reading.unreadable(entry.refused or "nothing to read")
+        return Reading.unreadable(entry.refused or NOTHING)
     try:
         data = entry.stream.read(MAX_DOCUMENT_BYTES + 1)
     except UnreadableError as error:

@@ -218,6 +218,8 @@ def _work(
         with collector_paused():
             _stage(source, staging, report)
         staging.finish()
+        if isinstance(source, FileSource) and not staging.files:
+            staging.refuse_file(run.source, "nothing to read")
         if staging.files_refused and staging.files_refused == len(staging.files):
             _end_refused(run, staging.rejections, staging.rejected, "no file could be read", begun)
             return

@@ -53,6 +53,30 @@ def table(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "import_prices",
+        "import_list_prices",
+        "import_instance_types",
+        "import_interruption",
+        "import_offers",
+        "import_commitments",
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+def test_an_empty_folder_is_refused_in_a_sentence(verb: str, tmp_path: Path, lake_folder: Path) -> None:
+    path = tmp_path / "nothing"
+    path.mkdir()
+    (path / ".hidden").write_text(TABLE)
+    document, code = run(verb, str(path))
+    assert code == 3
+    for told in document["runs"]:
+        assert (told["state"], told["rows_read"], told["rejected"]) == ("refused", 1, 1)
+        assert [(r["row"], r["reason"]) for r in told["rejections"]] == [(None, "nothing to read")]
+        assert told["error"] in {"nothing to read", "no file could be read"}
+
+
 def test_rows_read_are_stored_duplicates_or_rejected_and_each_rejection_has_its_place(table: Path) -> None:
     document, code = run("import_list_prices", str(table))
     (told,) = document["runs"]
