@@ -38,7 +38,10 @@ _REASONS = {
 
 @dataclass
 class StagedListing:
-    """One bucket's objects in a file that is not part of the lake yet. `rows` = good + rejected."""
+    """One bucket's objects in a file that is not part of the lake yet.
+
+    The rows of the listing are those that are good, those that repeat one, and those that were rejected.
+    """
 
     source: ListingSource
     bucket: str
@@ -47,6 +50,7 @@ class StagedListing:
     bytes: int = 0
     deleted: int = 0
     noncurrent: int = 0
+    repeated: int = 0
     rejections: list[Rejection] = field(default_factory=list)
 
     @property
@@ -155,23 +159,15 @@ class ListingStager:
 
     def _one(self, source: ListingSource, bucket: str, *, alone: bool) -> StagedListing:
         key = self.key_of(bucket)
-        good = self._objects(source, self._relation(source), bucket)
-        rows = (
-            f"SELECT {quote(key)} AS bucket, key_id, prefix, "
-            "CASE WHEN wrong IS NULL THEN storage_class ELSE wrong END AS storage_class, tier, "
-            f"CASE WHEN wrong IS NOT NULL THEN '{_WRONG}' WHEN deleted THEN '{DELETED}' ELSE state END "
-            "AS state, "
-            f"coalesce(size, 0) AS size, modified FROM {good}"
-        )
-        [path] = self.lake.write_parts(self.con, STORAGE_OBJECTS, {(key,): rows})
-        self.written.append(path)
-        found = StagedListing(source, bucket, path)
-        counts = self.con.execute(
-            f"SELECT state, count(*), CAST(sum(size) AS BIGINT) FROM read_parquet([{quote(path)}], "
-            "hive_partitioning = false) GROUP BY state"
-        ).fetchall()
+        found = StagedListing(source, bucket, self._write(source, bucket, key))
+        counts = self._counts(found)
+        if any(distinct < count for state, count, _, distinct in counts if state != _WRONG):
+            before = sum(count for _, count, _, _ in counts)
+            self._replace(found, self._write(source, bucket, key, once=True))
+            counts = self._counts(found)
+            found.repeated = before - sum(count for _, count, _, _ in counts)
         wrong = 0
-        for state, count, size in counts:
+        for state, count, size, _ in counts:
             if state == _WRONG:
                 wrong = count
             elif state == DELETED:
@@ -191,6 +187,39 @@ class ListingStager:
             self._rewrite(found, key)
         return found
 
+    def _write(self, source: ListingSource, bucket: str, key: str, *, once: bool = False) -> str:
+        """The file of a bucket's rows; `once`: each object, or version where versions are told, one time."""
+        version = storage_inventory.columns_of(source.names).get("version")
+        also = "" if version is None or not once else f", r{version}"
+        good = self._objects(source, self._relation(source), bucket, also=also)
+        rows = (
+            f"SELECT {quote(key)} AS bucket, key_id, prefix, "
+            "CASE WHEN wrong IS NULL THEN good.storage_class ELSE wrong END AS storage_class, tier, "
+            f"CASE WHEN wrong IS NOT NULL THEN '{_WRONG}' WHEN deleted THEN '{DELETED}' ELSE good.state END "
+            f"AS state, coalesce(good.size, 0) AS size, modified FROM {good} AS good"
+        )
+        if once:
+            # Without version ids nothing tells older versions of a key apart.
+            kept = (
+                "wrong IS NOT NULL" if also else "wrong IS NOT NULL OR deleted OR good.state = 'noncurrent'"
+            )
+            rows += (
+                f" QUALIFY {kept} OR row_number() OVER ("
+                f"PARTITION BY wrong, deleted, good.state, key_id{also} "
+                "ORDER BY good.size DESC, good.modified DESC, good.storage_class) = 1"
+            )
+        [path] = self.lake.write_parts(self.con, STORAGE_OBJECTS, {(key,): rows})
+        self.written.append(path)
+        return path
+
+    def _counts(self, found: StagedListing) -> list[tuple[str, int, int, int]]:
+        """(state, rows, bytes, how many of the rows are surely different ones)."""
+        return self.con.execute(
+            "SELECT state, count(*), CAST(sum(size) AS BIGINT), count(DISTINCT CASE WHEN state = 'current' "
+            "THEN CAST(key_id AS UBIGINT) ELSE hash(key_id, size, modified, storage_class, tier) END) "
+            f"FROM read_parquet([{quote(found.file)}], hive_partitioning = false) GROUP BY state"
+        ).fetchall()
+
     def _rewrite(self, found: StagedListing, key: str) -> None:
         """The file again without the rows that cannot be used."""
         rows = (
@@ -198,9 +227,12 @@ class ListingStager:
             f"WHERE state != '{_WRONG}'"
         )
         [path] = self.lake.write_parts(self.con, STORAGE_OBJECTS, {(key,): rows})
+        self.written.append(path)
+        self._replace(found, path)
+
+    def _replace(self, found: StagedListing, path: str) -> None:
         self.lake.discard_files([found.file])
         self.written.remove(found.file)
-        self.written.append(path)
         found.file = path
 
     def _rejections(self, source: ListingSource, bucket: str) -> list[Rejection]:

@@ -202,6 +202,9 @@ class _Work:
             self.rejections.append(Rejection(source.name, error.row, error.field, str(error)))
             return []
         self.rejections += [r for one in found for r in one.rejections]
+        if repeated := sum(one.repeated for one in found):
+            self.aside += repeated
+            self.found.ignored["objects that are listed twice"] += repeated
         self.report.files_done += len(source.tables)
         self._tell(sum(one.good for one in found))
         return found

@@ -33,6 +33,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "tier": ("IntelligentTieringAccessTier",),
     "latest": ("IsLatest",),
     "deleted": ("IsDeleteMarker",),
+    "version": ("VersionId",),
 }
 REQUIRED = ("key", "size", "storage_class")
 FORMATS = ("CSV", "Parquet", "ORC")

@@ -146,6 +146,33 @@ def test_rows_that_cannot_be_used_are_named_and_the_others_count(load: Load, tmp
     assert in_lake() == 1
 
 
+def test_an_object_that_is_listed_twice_counts_once(load: Load, tmp_path: Path) -> None:
+    older = row("old", 30, latest="false")
+    other = [*older[:2], "v0", *older[3:]]
+    gone = row("gone", "", deleted="true", storage_class="")
+    rows = [row("a", 100), row("b", 7), row("a", 100), row("c"), older, older, other, gone, gone, row("")]
+    run = load(listing(tmp_path / "in", [*rows, row("c", 120)]))
+    assert counts(run) == ("finished", 6, 4, 1)
+    assert told(run) == [("data/a.csv.gz", 10, "Key", "no key")]
+    assert run.options["ignored"]["objects that are listed twice"] == 4
+    found = Listing.objects.get()
+    assert (found.objects_count, found.bytes) == (5, 100 + 7 + 120 + 60)
+    assert in_lake() == 6
+
+
+def test_without_version_ids_only_current_objects_are_told_to_be_the_same(load: Load, tmp_path: Path) -> None:
+    path = tmp_path / "objects.csv"
+    path.write_text(
+        "bucket,key,size,storage_class,is_latest\n"
+        "a,x,1,STANDARD,true\na,x,1,STANDARD,true\na,x,2,STANDARD,false\na,x,2,STANDARD,false\n"
+        "b,x,1,STANDARD,true\n"
+    )
+    run = load(path, listed_at=LISTED)
+    assert counts(run) == ("finished", 4, 1, 0)
+    found = Listing.objects.order_by("bucket__name")
+    assert [(one.objects_count, one.bytes) for one in found] == [(3, 5), (1, 1)]
+
+
 def test_the_same_listing_again_is_a_duplicate(load: Load, tmp_path: Path) -> None:
     path = listing(tmp_path / "in", [row("a"), row("b")])
     load(path)
