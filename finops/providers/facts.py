@@ -1,6 +1,8 @@
 """What is fixed about a provider's prices: where a zone lies, which currency, whether zones have prices.
 
 Zone ids: `data/aws_zone_ids.csv`, from "AZ IDs" in the AWS Regions and Availability Zones guide, 2026-11.
+Azure's product names: `productName` of the Retail Prices REST API ("Virtual Machines Dv3 Series Windows";
+without the word the machine runs Linux), read 2026-12.
 Currencies: the provider's price list terms, read 2026-11; AWS charges USD in all partitions but China (CNY).
 """
 
@@ -17,6 +19,7 @@ from importlib.resources import files
 _AWS_ZONE_NAME = re.compile(r"([a-z]{2}(?:-gov|-iso[a-z]?)?-[a-z]+-\d+)(?:[a-z]|-[a-z0-9-]+)", re.ASCII)
 # "use1-az1", "usw2-lax1-az1", "use1-wl1-bos-wlz1"
 _AWS_ZONE_ID = re.compile(r"([a-z]{3,6}\d)-(?:[a-z0-9-]+-)?(?:az|wlz)\d+", re.ASCII)
+_AZURE_MACHINES = re.compile(r"virtual machines .*\bseries\b.*", re.ASCII | re.IGNORECASE)
 _AWS_TYPE = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+", re.ASCII)
 
 
@@ -46,6 +49,17 @@ FACTS: dict[str, ProviderFacts] = {
         ProviderFacts("gcp", zoned=False),
     )
 }
+
+
+def product_of(provider: str, text: str) -> str:
+    """The product that a text of the provider's names: a family of Azure's machines says its system only.
+
+    >>> product_of("azure", "Virtual Machines Dv3 Series Windows")
+    'Windows'
+    """
+    if provider != "azure" or _AZURE_MACHINES.fullmatch(text) is None:
+        return text
+    return "Windows" if "windows" in text.lower() else "Linux/UNIX"
 
 
 @cache

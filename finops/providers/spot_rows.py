@@ -33,7 +33,7 @@ from finops.frames.spot import (
     Rejection,
 )
 from finops.providers.base import SpotBatch
-from finops.providers.facts import FACTS, is_zone_id, region_of_zone
+from finops.providers.facts import FACTS, is_zone_id, product_of, region_of_zone
 
 LABELS = ("zone", "zone_id", "instance_type", "product", "region", "currency", "account", "unit", "tier")
 FIELDS = ("at", "price", *LABELS)
@@ -218,7 +218,7 @@ def _resolve(context: SpotContext, raw: dict[str, str]) -> tuple[str, ...]:
         raise Reject("instance_type", f"not an instance type: {kind[:60]!r}")
     if raw["tier"] and not kind.startswith(f"{raw['tier']}_"):
         kind = f"{raw['tier']}_{kind}"  # as Azure names a size in its own interface: Standard_D8_v3
-    product = raw["product"] or context.product
+    product = product_of(context.provider, raw["product"]) or context.product
     if not product:
         raise Reject("product", "missing product")
     if raw["unit"].lower() not in _HOURLY:

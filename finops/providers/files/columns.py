@@ -28,6 +28,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "unit": ("Unit", "unit_of_measure"),
     "tier": ("InstanceTier",),
 }
+# Names that mean something in files of one provider only.
+_OF_PROVIDER = {"azure": {"productname": "product"}}
 # Names that say in which currency their numbers are.
 CURRENCY_OF = {"usdhourspot": "USD", "spotpriceusd": "USD", "priceusd": "USD", "usdperhour": "USD"}
 _LABELS = {
@@ -73,6 +75,10 @@ def match(names: Sequence[str], context: SpotContext) -> Mapped:
             raise UnreadableError(f"two columns for the {meaning}: {columns[meaning]!r} and {name!r}")
         columns[meaning] = name
         currency = CURRENCY_OF.get(plain(name), currency)
+    for name in names:
+        meaning = _OF_PROVIDER.get(context.provider, {}).get(plain(name))
+        if meaning is not None:
+            columns.setdefault(meaning, name)
     missing = [meaning for meaning in _required(context) if meaning not in columns]
     if "zone" in missing and "zone_id" in columns:
         missing.remove("zone")

@@ -380,6 +380,27 @@ def test_other_providers_price_regions_and_need_a_product_and_a_currency(put: Ca
     assert [r.reason for r in rejections] == ["missing currency"]
 
 
+@pytest.mark.parametrize(
+    ("name", "product"),
+    [
+        ("Virtual Machines Dv3 Series", "Linux/UNIX"),
+        ("Virtual Machines Dv3 Series Windows", "Windows"),
+        ("Dv3 Series Cloud Services", "Dv3 Series Cloud Services"),
+    ],
+)
+def test_the_product_name_of_azure_tells_the_product(
+    put: Callable[..., Path], name: str, product: str
+) -> None:
+    path = put(
+        b"armSkuName,armRegionName,productName,SpotPrice,currencyCode,Date\n"
+        b"Standard_D8_v3,westeurope,%b,0.0528,EUR,2022-08-04T09:10:00Z\n" % name.encode()
+    )
+    [row], rejections, _ = read(path, provider="azure")
+    assert (row[:3], rejections) == (("westeurope", "Standard_D8_v3", product), [])
+    *_, ends = read(path, provider="gcp")
+    assert "no column for product" in str(ends[0].refused)
+
+
 def test_a_header_can_say_the_currency(put: Callable[..., Path]) -> None:
     gcp = put(
         b"committed_at,machine_type,region,usd_hour,usd_hour_spot\n2024-01-26T10:03:41Z,a2,asia-east1,4,1.5\n"
