@@ -1,12 +1,12 @@
 """Live launches replayed on real traces of Spot availability: what the product itself pays for a deadline.
 
-`OFFPEAK_BENCH_DATA=… python -m bench.launch_replay`. Launches of 48 h of work due in 56 h, starts of 0.1 h, a
-checkpoint every two minutes (`OFFPEAK_BENCH_CHECKPOINT_MINUTES`), on-demand 3.15 times the Spot price, on the
-simulated market made from each ten-minute trace of one node: the services that workers run, with PostgreSQL, at
-the times at which beat would call them. They see only what their own calls tell them, lose the work since a
-checkpoint, and stay within the worst case of their plan. Beside it the same launches without the plan ahead (to
-the last safe moment), and the strategies of `bench.deadline`, which see the market in every tick and lose no
-work. Share of on-demand.
+`OFFPEAK_BENCH_DATA=… python -m bench.launch_replay`. Launches of 48 h of work due in 56 h, starts of 0.1 h,
+a checkpoint every two minutes (`OFFPEAK_BENCH_CHECKPOINT_MINUTES`), on-demand 3.15 times the Spot price, on
+the simulated market made from each ten-minute trace of one node: the services that workers run, with
+PostgreSQL, at the times at which beat would call them. They see only what their own calls tell them, lose
+the work since a checkpoint, and stay within the worst case of their plan. Beside it the same launches
+without the plan ahead (to the last safe moment), and the strategies of `bench.deadline`, which see the
+market in every tick and lose no work. Share of on-demand.
 """
 
 from __future__ import annotations
