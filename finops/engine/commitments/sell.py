@@ -30,7 +30,7 @@ from finops.engine.commitments.resale import (
     sale_refusal,
 )
 from finops.engine.commitments.scenarios import Floats, Future
-from finops.engine.commitments.terms import hours_left, whole_months
+from finops.engine.commitments.terms import counted_end, hours_left, whole_months
 from finops.frames.commitments import Reserved
 from finops.frames.resale import ResaleRules
 
@@ -119,12 +119,12 @@ def sale(
     low, high = np.quantile(gain, (LOW, HIGH))
     return Sale(
         owned=owned,
-        months=whole_months(now, owned.end),
+        months=whole_months(now, counted_end(owned.start, owned.end)),
         ceiling=ceiling,
         cheapest_rival=rival,
         residual=None if owned.fixed is None else residual(owned.fixed, owned.start, owned.end, now),
         ask=ask,
-        schedule=_schedule(ask.price, rules, now, owned.end),
+        schedule=_schedule(ask.price, rules, now, counted_end(owned.start, owned.end)),
         quantity=quantity,
         kept_value=totals[0],
         gain_low=float(low),

@@ -7,7 +7,7 @@ a month is an input of somebody's sentence ("8 months left"), never a conversion
 from __future__ import annotations
 
 from calendar import monthrange
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 MONTHS_PER_YEAR = 12
@@ -82,3 +82,17 @@ def term_months(hours: Decimal) -> int:
     (36, 12)
     """
     return int((hours / MEAN_MONTH_HOURS).to_integral_value())
+
+
+# Years of 365 days are short of the calendar by a leap day, and an end may be named as the last second.
+_SHORT_OF_THE_CALENDAR = timedelta(days=1, seconds=1)
+
+
+def counted_end(start: datetime, end: datetime) -> datetime:
+    """The end from which the months of a term are counted: that of its calendar months where `end` is short
+    of it by a leap day or a last second only, else `end`.
+    """
+    if end <= start:
+        return end
+    whole = months_later(start, term_months(hours_between(start, end)))
+    return whole if timedelta(0) <= whole - end <= _SHORT_OF_THE_CALENDAR else end

@@ -10,7 +10,7 @@ import pytest
 
 from finops.engine.commitments.refusal import Refusal, refuse
 from finops.engine.commitments.resale import Seller, conditions, sale_refusal
-from finops.engine.commitments.terms import whole_months
+from finops.engine.commitments.terms import counted_end, whole_months
 from finops.frames.commitments import Reserved
 from finops.frames.offers import OfferingClass, OfferKey
 from finops.frames.resale import resale_rules
@@ -95,3 +95,17 @@ def test_discounted_purchases_could_be_sold_until_january_2024() -> None:
 def test_a_provider_without_a_market_refuses() -> None:
     assert resale_rules("gcp", NOW.date()) is None
     assert sale_refusal(reserved(), None, now=NOW) == refuse("no market", provider="aws")
+
+
+def test_a_term_of_years_of_365_days_has_its_months_whole() -> None:
+    """94,608,000 s from 15 August 2025 end on 14 August 2028, as 2028 has a leap day: 36 months all the same,
+    9 of them used. A provider that names the last second takes no month off either; other ends stay.
+    """
+    start = datetime(2025, 8, 15, tzinfo=UTC)
+    assert whole_months(NOW, counted_end(start, start + timedelta(seconds=94_608_000))) == 27
+    year = datetime(2026, 8, 15, tzinfo=UTC)
+    assert counted_end(start, year - timedelta(seconds=1)) == year
+    assert counted_end(start, year) == year
+    odd = start + timedelta(days=240)
+    assert counted_end(start, odd) == odd
+    assert counted_end(odd, start) == start
