@@ -191,7 +191,7 @@ def test_an_empty_book_and_wrong_list_prices() -> None:
         check_quality(book_of({key("us-east-1a"): moving(1.0)}), now_us=NOW, list_prices=np.zeros(2))
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.one_of(st.none(), st.integers(1, 9))), max_size=12))
 def test_the_median_of_the_others(members: list[tuple[int, int | None]]) -> None:
     group = np.array([g for g, _ in members], np.int64)
