@@ -18,7 +18,8 @@ class CommitmentFileForm(forms.Form):
     """An answer of describe-reserved-instances (or …-listings) or describe-savings-plans."""
 
     file = forms.FileField(
-        label=_("File"), help_text=_("JSON of describe-reserved-instances or describe-savings-plans.")
+        label=_("File"),
+        help_text=_("JSON of describe-reserved-instances, its -listings, or describe-savings-plans."),
     )
     region = forms.RegexField(
         r"^[a-z0-9-]+$",

@@ -38,19 +38,22 @@ def import_lock(waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
 @contextmanager
 def run_lock(run_id: int) -> Iterator[bool]:
     """Held while a run is worked on; yields False when another connection holds it."""
-    with _held(_RUN, run_id) as taken:
+    with held(_RUN, run_id) as taken:
         yield taken
 
 
 @contextmanager
 def feed_lock(feed_id: int) -> Iterator[bool]:
     """Held while a feed is collected; yields False when another connection holds it."""
-    with _held(_FEED, feed_id) as taken:
+    with held(_FEED, feed_id) as taken:
         yield taken
 
 
 @contextmanager
-def _held(kind: int, number: int) -> Iterator[bool]:
+def held(kind: int, number: int = 0) -> Iterator[bool]:
+    """Held while a thing is worked on; yields False when another connection holds it. `kind` is the first
+    number of a lock, one for each kind of thing in the installation.
+    """
     taken = _ask("pg_try_advisory_lock", kind, number)
     try:
         yield taken

@@ -25,13 +25,11 @@ from apps.prices.services import Placed, interruption_bands_store, list_prices_s
 from finops.frames.spot import Rejection
 from finops.providers.aws.files import instance_types_of, interruption_of, list_prices_of
 from finops.providers.aws.reading import Reading
-from finops.providers.files.archives import Entry, UnreadableError, Walk
+from finops.providers.files.archives import NOTHING, Entry, UnreadableError, Walk
 
 REJECTIONS_PER_INSERT = 2000
 # A document is read whole. The EC2 offer of one region has about 300 MB as CSV, that of all regions 5 GB.
 MAX_DOCUMENT_BYTES = 1024 * 1024 * 1024
-# What is said of a path without a file: an empty folder or archive.
-NOTHING = "nothing to read"
 Progress = Callable[[str], None]
 
 

@@ -26,6 +26,8 @@ STATES = frozenset(
 )  # fmt: skip
 # Of a reservation's listings the one that says most: the first of these that is there.
 LISTING_STATES = ("active", "pending", "closed", "cancelled")
+# On the market, or about to be.
+FOR_SALE = frozenset({"active", "pending"})
 # Nothing is covered by a commitment in one of these.
 OVER = frozenset({"retired", "payment-failed", "queued-deleted", "returned"})
 

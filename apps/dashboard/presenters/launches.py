@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import ngettext
 
 from apps.dashboard import format as fmt
 from apps.launches.models import (
@@ -21,11 +21,11 @@ from apps.launches.models import (
     Launch,
     LaunchPlan,
     LaunchState,
-    Market,
     PlanState,
 )
 from apps.launches.selectors.asks import Asks
 from apps.launches.selectors.launches import queue_reason
+from apps.launches.selectors.money import Paid, paid_of, worst_case
 from apps.launches.selectors.plans import places_of
 from apps.launches.wording import ENDINGS, MARKETS, TRIALS
 from apps.launches.wording_refusals import refusal_words
@@ -93,7 +93,7 @@ def launch_row(row: Launch, now: datetime) -> dict[str, Any]:
         "it": row,
         "kind": VERDICTS[State(row.state)],
         "word": row.get_state_display(),
-        "reason": queue_reason(row, now) or _going(row),
+        "reason": queue_reason(row, now),
         "cost": row.paid if over and row.paid is not None else share,
         "is_paid": over and row.paid is not None,
         "so_far": None if over else row.paid,
@@ -105,26 +105,7 @@ def launch_row(row: Launch, now: datetime) -> dict[str, Any]:
 def high_of(row: Launch) -> Decimal | None:
     """What a launch may cost in the worst case: as it was planned, or as people raised it."""
     planned = row.plan.cost_high
-    if planned is None:
-        return row.approved_high
-    return max(planned / row.plan.parts, row.approved_high or Decimal(0))
-
-
-def _going(row: Launch) -> str:
-    """What a launch does that waits for nothing."""
-    if row.state == State.CLAIMED:
-        return _("A worker starts it now.")
-    if row.state == State.RUNNING:
-        if row.on_demand:
-            return _("It runs on demand.")
-        # Known of rows of `launch_rows`; of others nothing is said.
-        dear = getattr(row, "market_now", None) == Market.ON_DEMAND and _has_spot(row)
-        return _("It runs on demand for now.") if dear else _("It runs.")
-    return ""
-
-
-def _has_spot(row: Launch) -> bool:
-    return any(one.get("market") == Market.SPOT for one in row.plan.document.get("offers") or [])
+    return worst_case(None if planned is None else planned / row.plan.parts, row.approved_high)
 
 
 def plan_row(row: LaunchPlan) -> dict[str, Any]:
@@ -220,22 +201,10 @@ def lanes(row: Launch, attempts: Sequence[Attempt], now: datetime) -> dict[str, 
     }
 
 
-def so_far(row: Launch, attempts: Sequence[Attempt]) -> dict[str, Any]:
-    """What is known of the cost: the sum of the attempts that are priced, how many of those that ran.
-
-    Null where none is, or where they are in several currencies.
-    """
-    ran = [one for one in attempts if one.started_at is not None]
-    priced = [one for one in ran if one.paid is not None]
-    currencies = {one.currency for one in priced}
-    known = len(currencies) == 1
-    return {
-        "paid": sum((one.paid or Decimal(0) for one in priced), Decimal(0)) if known else None,
-        "currency": currencies.pop() if known else row.currency or row.plan.currency,
-        "priced": len(priced),
-        "ran": len(ran),
-        "whole": bool(ran) and len(priced) == len(ran),
-    }
+def so_far(row: Launch, attempts: Sequence[Attempt]) -> Paid:
+    """What is known of the cost."""
+    ran = [(one.paid, one.currency) for one in attempts if one.started_at is not None]
+    return paid_of(ran, row.currency or row.plan.currency)
 
 
 def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[str, Any]:
@@ -245,7 +214,7 @@ def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[
     # Work that moved on purpose has lost nothing that anybody has to look at.
     lost = one.state == AttemptState.ENDED and one.ending not in {"done", "moved"}
     bad = one.state == AttemptState.REFUSED or lost
-    word = str(ENDINGS.get(one.ending, "")) if one.ending else attempt_word(one)
+    word = str(ENDINGS.get(one.ending, "")) if one.ending else str(one.get_state_display())
     if one.state == AttemptState.REFUSED:
         word = refusal_words(one.code) or one.code or word
     return {
@@ -268,13 +237,6 @@ def _lane(one: Attempt, at: Any, now: datetime, places: dict[str, str]) -> dict[
     }
 
 
-def attempt_word(one: Attempt) -> str:
-    """How an attempt stands."""
-    if one.state == AttemptState.REFUSED:
-        return pgettext("an attempt", "Refused")
-    return str(one.get_state_display())
-
-
 def marks(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
     """Checkpoints in their order, with their attempt."""
     return [{"it": mark, "attempt": one.number} for one in attempts for mark in one.checkpoints.all()]
@@ -290,7 +252,7 @@ def attempt_rows(row: Launch, attempts: Sequence[Attempt], now: datetime) -> lis
             "it": one,
             "place": places.get(one.zone) or one.zone or one.region,
             "market": _market(one.market),
-            "state": attempt_word(one),
+            "state": str(one.get_state_display()),
             "ending": _ending(one),
             "hours": (ended - one.started_at).total_seconds() / 3600 * one.count
             if ran and ended is not None and one.started_at is not None else None,
@@ -337,8 +299,8 @@ def against(row: Launch, attempts: Sequence[Attempt], now: datetime) -> list[dic
         {"name": _("Interruptions"), "plan": None, "form": "count",
          "actual": sum(one.ending == "interrupted" for one in attempts)},
         {"name": _("Work lost, h"), "plan": 0.0, "actual": row.lost_hours, "form": "hours"},
-        {"name": _("Cost") if row.state in OVER and cost["whole"] else _("Cost so far"), "plan": share,
-         "actual": cost["paid"], "form": "cost"},
+        {"name": _("Cost") if row.state in OVER and cost.whole else _("Cost so far"), "plan": share,
+         "actual": cost.amount, "form": "cost"},
     ]  # fmt: skip
     return [{**line, "both": (line["plan"], line["actual"])} for line in lines]
 

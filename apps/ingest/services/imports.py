@@ -30,6 +30,7 @@ from finops.frames.spot import Rejection
 from finops.lake import TABLES, LakeError, SnapshotMissingError
 from finops.providers.base import ProviderError, SpotBatch
 from finops.providers.files import FileEnd, FileSource, UnreadableError
+from finops.providers.files.archives import NOTHING
 from finops.providers.spot_rows import SpotContext
 
 log = structlog.get_logger(__name__)
@@ -219,7 +220,7 @@ def _work(
             _stage(source, staging, report)
         staging.finish()
         if isinstance(source, FileSource) and not staging.files:
-            staging.refuse_file(run.source, "nothing to read")
+            staging.refuse_file(run.source, NOTHING)
         if staging.files_refused and staging.files_refused == len(staging.files):
             _end_refused(run, staging.rejections, staging.rejected, "no file could be read", begun)
             return

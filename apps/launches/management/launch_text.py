@@ -12,6 +12,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from apps.launches.models import OVER, AttemptState, LaunchState, PlanState
+from apps.launches.selectors.money import paid_of, worst_case
 from apps.launches.wording import ENDINGS, MARKETS
 from apps.launches.wording_refusals import refusal_text
 from finops.text import display
@@ -29,8 +30,8 @@ def plan_line(plan: Mapping[str, Any]) -> str:
 
 
 def launch_line(one: Mapping[str, Any]) -> str:
-    """A launch on one line: its state, what it costs, why it waits or how it ended."""
-    return f"{_head(one)}  {_cost(one)}  {_reason(one)}".rstrip()
+    """A launch on one line: its state, what it costs, why it waits, what it does or how it ended."""
+    return f"{_head(one)}  {_cost(one)}  {one['reason']}".rstrip()
 
 
 def launch_lines(one: Mapping[str, Any], places: Mapping[str, str], now: datetime) -> list[str]:
@@ -42,8 +43,8 @@ def launch_lines(one: Mapping[str, Any], places: Mapping[str, str], now: datetim
              (_("Work lost"), _lost(one)), (_("Deadline"), _deadline(one, now)),
              (_("Started"), _started(one)), (_("Ended"), when(one["ended_at"]))]  # fmt: skip
     lines = [_head(one)]
-    if reason := _reason(one):
-        lines.append(INDENT + reason)
+    if one["reason"]:
+        lines.append(INDENT + one["reason"])
     lines += [f"{INDENT}{name:<{LABEL}}  {text}" for name, text in facts]
     if one["attempts"]:
         lines += ["", _("Attempts")]
@@ -74,16 +75,8 @@ def _target(one: Mapping[str, Any]) -> str:
     return " · ".join([told, *(one[name] for name in ("team", "owner") if one[name])])
 
 
-def _reason(one: Mapping[str, Any]) -> str:
-    if one["state"] == LaunchState.RUNNING and not one["reason"] and one["on_demand"]:
-        return _("It runs on demand.")
-    return str(one["reason"])
-
-
 def _high(one: Mapping[str, Any]) -> Decimal | None:
-    """The worst case as it was planned, or as people raised it."""
-    known = [Decimal(text) for text in (one["planned"]["high"], one["approved_high"]) if text is not None]
-    return max(known, default=None)
+    return worst_case(_decimal(one["planned"]["high"]), _decimal(one["approved_high"]))
 
 
 def _planned(cost: str | None, high: str | Decimal | None, currency: str | None, *, led: bool = True) -> str:
@@ -109,18 +102,17 @@ def _cost(one: Mapping[str, Any]) -> str:
 
 
 def _paid(one: Mapping[str, Any]) -> str:
-    """The sum of the attempts that are priced, and how many of those that ran; never of two currencies."""
-    ran = [found for found in one["attempts"] if found["started_at"] is not None]
-    priced = [found for found in ran if found["paid"] is not None]
-    currencies = {found["currency"] for found in priced}
-    if not ran:
+    """The sum of the attempts that are priced, and how many of those that ran."""
+    attempts = [found for found in one["attempts"] if found["started_at"] is not None]
+    known = paid_of(((_decimal(found["paid"]), found["currency"] or "") for found in attempts), "")
+    if not known.ran:
         return f"{_cents('0', one['currency'])}, {_('no machine has run')}"
-    if len(currencies) != 1:
+    if known.amount is None:
         return f"{display.UNKNOWN}, {_('known once the prices of its hours are')}"
-    told = display.paid(sum(Decimal(found["paid"]) for found in priced), currencies.pop() or "")
-    if one["state"] in OVER and len(priced) == len(ran):
+    told = display.paid(known.amount, known.currency)
+    if one["state"] in OVER and known.whole:
         return f"{told}, {_('from prices of the hours that ran')}"
-    note = _("so far; priced attempts: %(p)s of %(r)s") % {"p": len(priced), "r": len(ran)}
+    note = _("so far; priced attempts: %(p)s of %(r)s") % {"p": known.priced, "r": known.ran}
     return f"{told}, {note}"
 
 
@@ -187,6 +179,10 @@ def _outcome(one: Mapping[str, Any]) -> str:
 def _cents(value: str | Decimal, currency: str | None) -> str:
     """To the cent; a plan of machines that have no price has no currency."""
     return display.money(value, currency or "", decimals=2).strip()
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)
 
 
 def _at(text: str) -> datetime:

@@ -6,6 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.launches.models.fields import money
 from apps.launches.models.plans import MAX_PRIORITY, LaunchPlan
@@ -40,7 +41,7 @@ class AttemptState(models.TextChoices):
     UNKNOWN = "unknown", _("No clear answer")
     RUNNING = "running", _("Running")
     ENDED = "ended", _("Ended")
-    REFUSED = "refused", _("Refused")
+    REFUSED = "refused", pgettext_lazy("an attempt", "Refused")
 
 
 OPEN = [AttemptState.PREPARED, AttemptState.CALLED, AttemptState.UNKNOWN, AttemptState.RUNNING]

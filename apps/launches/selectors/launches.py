@@ -8,9 +8,19 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Organisation
-from apps.launches.models import OVER, WAITING, Attempt, AttemptState, Launch, LaunchEvent, LaunchState
+from apps.launches.models import (
+    OVER,
+    WAITING,
+    Attempt,
+    AttemptState,
+    Launch,
+    LaunchEvent,
+    LaunchState,
+    Market,
+)
 from apps.launches.selectors.values import decimal_text, iso, iso_or_none
 from apps.launches.wording import event_text, late_text, why_text
 
@@ -21,10 +31,11 @@ def launch_rows(organisation: Organisation, filters: Mapping[str, Any] | None = 
     `filters`: state (one or a list), team (slug), plan (id), target (name), due_from, due_to (half-open),
     asks (true: those that need more than was approved).
     """
+    runs = Attempt.objects.filter(launch=OuterRef("pk"), state=AttemptState.RUNNING, beside=False)
     rows = (
         Launch.objects.filter(organisation=organisation)
         .select_related("plan__target", "plan__team", "plan__owner", "plan__workload")
-        .annotate(market_now=Subquery(_running("market")))
+        .annotate(market_now=Subquery(runs.values("market")[:1]))
     )
     given = {name: value for name, value in (filters or {}).items() if value not in (None, "", [])}
     asks = given.pop("asks", None)
@@ -41,19 +52,13 @@ def launch_rows(organisation: Organisation, filters: Mapping[str, Any] | None = 
     return rows.order_by("-due_at", "-pk")
 
 
-def _running(column: str) -> QuerySet[Attempt]:
-    """A column of the attempt on which a launch runs now."""
-    mine = Attempt.objects.filter(launch=OuterRef("pk"), state=AttemptState.RUNNING, beside=False)
-    return mine.values(column)[:1]
-
-
 def launch_find(organisation: Organisation, launch_id: int) -> Launch | None:
     """The organisation's own; None for any other."""
     return launch_rows(organisation).filter(pk=launch_id).first()
 
 
 def queue_reason(launch: Launch, now: datetime) -> str:
-    """Why a launch waits or how it ended, in the reader's language; "" where there is nothing to say."""
+    """Why a launch waits, what it does or how it ended, in the reader's language; "" for nothing to say."""
     if launch.state in WAITING and not launch.why:
         if launch.next_at > now:
             return why_text("due", {"at": iso(launch.next_at)})
@@ -62,7 +67,22 @@ def queue_reason(launch: Launch, now: datetime) -> str:
         late = launch.ended_at - launch.deadline
         if late > timedelta(0):
             return late_text(late)
-    return why_text(launch.why, launch.why_values)
+    return why_text(launch.why, launch.why_values) or _going(launch)
+
+
+def _going(launch: Launch) -> str:
+    """What a launch does that waits for nothing."""
+    if launch.state == LaunchState.CLAIMED:
+        return _("A worker starts it now.")
+    if launch.state != LaunchState.RUNNING:
+        return ""
+    if launch.on_demand:
+        return _("It runs on demand.")
+    offers = launch.plan.document.get("offers") or []
+    has_spot = any(one.get("market") == Market.SPOT for one in offers)
+    # Known of rows of `launch_rows`; of others nothing is said.
+    dear = has_spot and getattr(launch, "market_now", None) == Market.ON_DEMAND
+    return _("It runs on demand for now.") if dear else _("It runs.")
 
 
 def queue_reasons(organisation: Organisation, now: datetime) -> list[tuple[Launch, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
@@ -17,6 +18,37 @@ class Standing(NamedTuple):
 
     spent: Decimal
     promised: Decimal
+
+
+class Paid(NamedTuple):
+    """What is known of a launch's cost: `amount` null where no attempt is priced, or in several currencies;
+    of `ran` attempts with a machine `priced` have a price.
+    """
+
+    amount: Decimal | None
+    currency: str
+    priced: int
+    ran: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is missing."""
+        return self.ran > 0 and self.priced == self.ran
+
+
+def paid_of(ran: Iterable[tuple[Decimal | None, str]], currency: str) -> Paid:
+    """The sum over the attempts that ran, (paid, currency) each; `currency` is the plan's."""
+    attempts = list(ran)
+    priced = [(paid, code) for paid, code in attempts if paid is not None]
+    codes = {code for _paid, code in priced}
+    if len(codes) != 1:
+        return Paid(None, currency, len(priced), len(attempts))
+    return Paid(sum((paid for paid, _code in priced), Decimal(0)), codes.pop(), len(priced), len(attempts))
+
+
+def worst_case(planned: Decimal | None, raised: Decimal | None) -> Decimal | None:
+    """What a launch may cost: as it was planned, or as people raised it."""
+    return max((one for one in (planned, raised) if one is not None), default=None)
 
 
 def month_of(at: datetime) -> tuple[datetime, datetime]:

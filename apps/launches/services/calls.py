@@ -86,7 +86,7 @@ def attempt_prepare(row: Launch, offer: Offer, now: datetime, *, beside: Attempt
         launch_event(
             row, "called", attempt=number, type=attempt.instance_type, market=attempt.market,
             place=offer.get("zone_name") or attempt.zone or attempt.region,
-            price=f"{decimal_text(attempt.price) or '–'} {attempt.currency}".strip(),
+            price=decimal_text(attempt.price), currency=attempt.currency,
         )  # fmt: skip
     return attempt
 

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 import structlog
 from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 
+from apps.ingest.locks import held
 from apps.launches.models import Attempt, AttemptState, Executor, Launch, LaunchState, Market
-from apps.launches.services.alone import MOVES, alone
 from apps.launches.services.calls import attempt_call, attempt_prepare
 from apps.launches.services.choosing import FORGET, meaning_of, offers_left, pace_of
 from apps.launches.services.claims import LostClaimError
@@ -42,6 +42,8 @@ from finops.providers.base import ProviderError
 from finops.providers.launching import LaunchOutcomeUnknownError, LaunchRefusedError
 
 log = structlog.get_logger(__name__)
+# "opm" in ASCII: the lock that one worker holds while it looks at what may move.
+_LOCK = 0x6F706D
 # Refusals that pass by themselves; for another reason they are a person's to mend.
 PASSES = frozenset({Meaning.CAPACITY, Meaning.THROTTLED})
 MENDED = timedelta(hours=1)
@@ -56,7 +58,7 @@ def moves_run(*, now: datetime) -> int:
 
     One worker at a time, for less than a minute: turns never pile up, however many machines there are.
     """
-    with alone(MOVES) as mine:
+    with held(_LOCK) as mine:
         return _turn(now) if mine else 0
 
 

@@ -19,6 +19,7 @@ from finops.engine.commitments.terms import (
     whole_months,
 )
 from finops.frames.commitments import Reserved
+from finops.frames.owned import FOR_SALE
 from finops.frames.resale import ResaleRules
 
 ACTIVE = "active"
@@ -45,7 +46,7 @@ def sale_refusal(
         return refuse("no market", provider=owned.key.provider)
     if owned.offering_class != rules.offering_class:
         return refuse(owned.offering_class.value + (" class" if owned.offering_class == "unknown" else ""))
-    if owned.listing in (ACTIVE, "pending"):
+    if owned.listing in FOR_SALE:
         return refuse("already listed")
     if owned.state in UNPAID:
         return refuse("not paid yet")

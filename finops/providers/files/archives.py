@@ -40,6 +40,10 @@ _BROKEN = (
 )
 
 
+# What is said of a path or an entry without a file: an empty folder or archive.
+NOTHING = "nothing to read"
+
+
 class UnreadableError(PermanentError):
     """A file cannot be used; the message says why and, for broken data, where."""
 

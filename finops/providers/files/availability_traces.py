@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from finops.frames.availability import AvailabilityTrace
-from finops.providers.files.archives import Entry, UnreadableError, Walk
+from finops.providers.files.archives import NOTHING, Entry, UnreadableError, Walk
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -70,7 +70,7 @@ def _whole(value: Any) -> bool:
 
 def _bytes_of(entry: Entry) -> bytes:
     if entry.refused is not None or entry.stream is None:
-        raise UnreadableError(entry.refused or "nothing to read")
+        raise UnreadableError(entry.refused or NOTHING)
     data = entry.stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise UnreadableError(f"larger than {MAX_BYTES >> 20} MiB")

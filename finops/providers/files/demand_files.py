@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from finops.providers.files.archives import Entry, UnreadableError, Walk
+from finops.providers.files.archives import NOTHING, Entry, UnreadableError, Walk
 
 Floats = np.ndarray
 # A file of 64 MB holds two million jobs or a thousand years of hours.
@@ -57,7 +57,7 @@ def text_of(path: str) -> str:
 
 def _bytes_of(entry: Entry) -> bytes:
     if entry.refused is not None or entry.stream is None:
-        raise DemandFileError(entry.refused or "nothing to read")
+        raise DemandFileError(entry.refused or NOTHING)
     data = entry.stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise DemandFileError(f"larger than {MAX_BYTES >> 20} MiB")

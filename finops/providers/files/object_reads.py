@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from finops.providers.files.archives import Entry, UnreadableError, Walk
+from finops.providers.files.archives import NOTHING, Entry, UnreadableError, Walk
 
 MAX_BYTES = 1 << 30
 MAX_TOLD = 100
@@ -61,7 +61,7 @@ def read_days(paths: Sequence[str]) -> ReadDays:
 
 def _read(entry: Entry, found: ReadDays) -> pd.DataFrame:
     if entry.refused is not None or entry.stream is None:
-        raise UnreadableError(f"{entry.name}: {entry.refused or 'nothing to read'}")
+        raise UnreadableError(f"{entry.name}: {entry.refused or NOTHING}")
     data = entry.stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise UnreadableError(f"{entry.name}: larger than {MAX_BYTES >> 20} MiB")

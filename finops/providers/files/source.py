@@ -10,7 +10,7 @@ from functools import partial
 
 from finops.providers.base import SpotBatch
 from finops.providers.files.ahead import ahead
-from finops.providers.files.archives import ArchiveLimits, Entry, UnreadableError, Walk
+from finops.providers.files.archives import NOTHING, ArchiveLimits, Entry, UnreadableError, Walk
 from finops.providers.files.json_rows import Scratch, json_batches
 from finops.providers.files.table_rows import parquet_batches, text_batches
 from finops.providers.files.text import encoding_of
@@ -87,7 +87,7 @@ class FileSource:
 
     def _batches(self, entry: Entry) -> Iterator[_Made]:
         if entry.stream is None:
-            raise UnreadableError("nothing to read")
+            raise UnreadableError(NOTHING)
         form = self._form if self._form != "auto" else _form_of(entry.stream.peek(600)[:600])
         yield from self._readers[form](self._context, entry.name, entry.stream)
 

@@ -142,6 +142,8 @@ def test_done_past_the_deadline_and_on_demand_for_now_are_said_by_page_and_api(s
     client = signed_in(Role.ENGINEER)
     Attempt.objects.filter(launch=story, number=3).update(market="on-demand")
     assert "It runs on demand for now." in text(client, "/launches/")
+    address = f"/api/v1/launches/{story.pk}"
+    assert client.get(address).json()["reason"] == "It runs on demand for now."
     deadline = story.deadline
     assert deadline is not None
     Launch.objects.filter(pk=story.pk).update(
@@ -150,7 +152,7 @@ def test_done_past_the_deadline_and_on_demand_for_now_are_said_by_page_and_api(s
     late = "The work is done, 1 h after its deadline."
     assert late in text(client, "/launches/")
     assert late in text(client, f"/launches/{story.pk}/")
-    assert client.get(f"/api/v1/launches/{story.pk}").json()["reason"] == late
+    assert client.get(address).json()["reason"] == late
     Launch.objects.filter(pk=story.pk).update(ended_at=deadline)
     assert client.get(f"/api/v1/launches/{story.pk}").json()["reason"] == "The work is done."
 

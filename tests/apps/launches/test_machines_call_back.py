@@ -240,6 +240,6 @@ def test_what_a_person_reads(one: Launch) -> None:
     at = datetime.now(tz=timezone.now().tzinfo)
     texts = [line["text"] for line in launch_detail(one, at)["timeline"]]
     assert texts[1:] == [
-        "Attempt 1: m5.large in us-east-1a, Spot, at 0.04 USD an hour.",
+        "Attempt 1: m5.large in us-east-1a, Spot, at $0.0400 an hour.",
         "Machine i-000001 runs.",
     ]

@@ -10,9 +10,9 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
+from apps.ingest.locks import held
 from apps.launches.models import Attempt, AttemptState, Launch, LaunchState, LaunchTarget
 from apps.launches.services import moving, outlook
-from apps.launches.services.alone import MOVES, alone
 from apps.launches.services.moving import moves_run
 from finops.providers.base import TransientError
 from finops.providers.launching import LaunchRefusedError
@@ -77,18 +77,18 @@ def test_a_turn_beside_another_one_looks_at_nothing(
     place: LaunchTarget, now: datetime, full: Answers
 ) -> None:
     on_demand(place, now)
-    held, done = threading.Event(), threading.Event()
+    taken, done = threading.Event(), threading.Event()
 
     def other() -> None:
-        with alone(MOVES) as mine:
+        with held(moving._LOCK) as mine:
             assert mine
-            held.set()
+            taken.set()
             done.wait(timeout=30)
         connection.close()
 
     thread = threading.Thread(target=other)
     thread.start()
-    assert held.wait(timeout=30)
+    assert taken.wait(timeout=30)
     assert moves_run(now=now) == 0
     assert full.at == []
     done.set()
