@@ -143,6 +143,12 @@ class ClockWindow:
         """From text: `ClockWindow.parse("19:00", "10:00", "Europe/Rome", "mon-fri")`."""
         return cls(parse_clock(start), parse_clock(end), zone, parse_days(days))
 
+    @classmethod
+    def of(cls, window: str, zone: str, days: str) -> ClockWindow:
+        """From the text that pools and devices keep: `20:00-08:00`; no days are all of them."""
+        start, _, end = window.partition("-")
+        return cls.parse(start, end, zone, days or "every")
+
     def on(self, day: date) -> Period | None:
         """The window that starts on the local date `day`; None on other weekdays."""
         if day.weekday() not in self.days:
@@ -158,6 +164,21 @@ class ClockWindow:
             period = self.on(day)
             if period is not None and period.end > start and period.start < end:
                 yield period
+
+    def openings(self, start: datetime, end: datetime) -> Iterator[Period]:
+        """Stretches without a break that overlap [start, end), whole as far as its windows: windows that
+        touch are one, so what is open all day does not close at midnight.
+        """
+        found: Period | None = None
+        for period in self.between(start, end):
+            if found is not None and period.start <= found.end:
+                found = Period(found.start, max(found.end, period.end))
+                continue
+            if found is not None:
+                yield found
+            found = period
+        if found is not None:
+            yield found
 
     def is_on(self, moment: datetime) -> bool:
         """Whether `moment` lies inside a window."""

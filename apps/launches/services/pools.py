@@ -41,11 +41,10 @@ def window_checked(window: str, zone: str, days: str) -> None:
     """Raises ValidationError by field where these words are no window; all empty is always open."""
     if not window and not zone:
         return
-    start, dash, end = window.partition("-")
     try:
-        if not dash:
+        if "-" not in window:
             raise ValueError(f"not a time of day: {window!r}")
-        ClockWindow.parse(start, end, zone, days or "every")
+        ClockWindow.of(window, zone, days)
     except ValueError as error:
         # Both ends stand in one field.
         raise clock_fault(error, window=window or "-") from error

@@ -26,6 +26,8 @@ from finops.engine.calendar import ClockWindow
 LEASE = timedelta(seconds=120)
 # So long before its window ends a device is told to write a checkpoint and yield.
 NOTICE = timedelta(minutes=3)
+# Windows that follow each other are looked for so far ahead: more than a lease and a notice take.
+AHEAD = timedelta(days=1)
 MAX_RESULT = 16 * 1024
 State = WorkState
 
@@ -57,13 +59,11 @@ def device_standing(device: Device, *, idle_seconds: int, now: datetime) -> Stan
     for of in (device.pool, device):
         if not of.window:
             continue
-        start, _dash, end = of.window.partition("-")
-        window = ClockWindow.parse(start, end, of.zone, of.days or "every")
-        open_now = [one for one in window.between(now, now + timedelta(microseconds=1)) if now in one]
-        if not open_now:
+        window = ClockWindow.of(of.window, of.zone, of.days)
+        open_now = next((one for one in window.openings(now, now + AHEAD) if now in one), None)
+        if open_now is None:
             return Standing(False, "outside_window")
-        ends = max(one.end for one in open_now)
-        until = ends if until is None else min(until, ends)
+        until = open_now.end if until is None else min(until, open_now.end)
     if until is not None and until - now <= NOTICE:
         return Standing(False, "window_ends", until)
     if idle_seconds < device.idle_minutes * 60:

@@ -203,10 +203,9 @@ def _finish(work: PoolWork, offer: PoolOffer, running: float, now: datetime) -> 
     if not offer.window:
         paid = offer.start_hours + running
         return now + paid * HOUR, paid
-    start, _, end = offer.window.partition("-")
-    window = ClockWindow.parse(start, end, offer.zone, offer.days or "every")
+    window = ClockWindow.of(offer.window, offer.zone, offer.days)
     left, paid = running, 0.0
-    for period in window.between(now, now + LOOK_AHEAD):
+    for period in window.openings(now, now + LOOK_AHEAD):
         begins = max(period.start, now)
         room = (period.end - begins) / HOUR - offer.start_hours
         if work.checkpoint_hours is None and room < running:

@@ -79,9 +79,8 @@ def openings(offers: Sequence[PoolOffer], *, began: datetime, hours: float) -> d
     found: dict[str, Stretches] = {}
     for one in offers:
         if one.window:
-            start, _, end = one.window.partition("-")
-            window = ClockWindow.parse(start, end, one.zone, one.days or "every")
-            periods = window.between(began, began + hours * HOUR)
+            window = ClockWindow.of(one.window, one.zone, one.days)
+            periods = window.openings(began, began + hours * HOUR)
             found[one.name] = [((p.start - began) / HOUR, (p.end - began) / HOUR) for p in periods]
     return found
 

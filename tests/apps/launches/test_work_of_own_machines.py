@@ -70,6 +70,9 @@ def test_only_when_idle_only_in_its_window_only_its_own_pool() -> None:
     assert work_poll(device=one, idle_seconds=60, now=NOW) == (None, "in_use")
     assert work_poll(device=one, idle_seconds=IDLE, now=NOW + timedelta(hours=2)) == (None, "outside_window")
     assert work_poll(device=one, idle_seconds=IDLE, now=NOW + timedelta(minutes=28)) == (None, "window_ends")
+    always = device(pool(name="always", window="00:00-24:00", zone="Asia/Shanghai"), "pc-8")
+    midnight = NOW.replace(hour=15, minute=59)
+    assert work_poll(device=always, idle_seconds=IDLE, now=midnight) == (None, "nothing_waits")
     other = device(pool(name="lab"), "pc-9")
     assert work_poll(device=other, idle_seconds=IDLE, now=NOW) == (None, "nothing_waits")
     found = work_poll(device=one, idle_seconds=IDLE, now=NOW + timedelta(minutes=1))[0]

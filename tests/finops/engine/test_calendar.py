@@ -14,6 +14,7 @@ from finops.engine.calendar import (
     ClockWindow,
     FixedSchedule,
     OpenSchedule,
+    Period,
     RepeatingWork,
     fixed_schedule,
     local_day,
@@ -89,6 +90,20 @@ def test_midnight_may_be_written_both_ways_as_an_end() -> None:
     whole = ClockWindow.parse("00:00", "24:00", "Europe/Rome").on(day)
     assert whole is not None
     assert whole.hours == 24.0
+
+
+def test_windows_that_touch_are_one_opening() -> None:
+    week = ClockWindow.parse("00:00", "24:00", "Europe/Rome", "mon-fri")
+    found = list(week.openings(utc("2026-03-27T12:00"), utc("2026-04-04T00:00")))
+    # The clock changes on Sunday, between both.
+    assert found == [
+        Period(utc("2026-03-26T23:00"), utc("2026-03-27T23:00")),
+        Period(utc("2026-03-29T22:00"), utc("2026-04-03T22:00")),
+    ]
+    apart = ClockWindow.parse("08:00", "20:00", "Europe/Rome")
+    day = (utc("2026-05-04T00:00"), utc("2026-05-06T00:00"))
+    assert list(apart.openings(*day)) == list(apart.between(*day))
+    assert len(list(apart.between(*day))) == 2
 
 
 def test_no_start_or_no_end_is_another_kind_of_schedule() -> None:

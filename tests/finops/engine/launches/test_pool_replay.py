@@ -1,5 +1,6 @@
 """Jobs played on pools: the books are right, and our policy keeps deadlines that plain ones miss."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -40,6 +41,15 @@ def test_a_window_that_ends_stops_the_job_and_the_next_one_goes_on() -> None:
     assert result.last_hour == pytest.approx(25.5)
     assert result.cost == pytest.approx(0.35)
     assert result.interruptions == 0
+
+
+def test_a_pool_that_is_always_open_does_not_stop_at_midnight() -> None:
+    always = replace(DEVICE, window="00:00-24:00")
+    opens = openings([always], began=BEGAN, hours=72)
+    assert opens == {"device": [(0.0, 72.0)]}
+    rules = ReplayRules(restart_hours=0.5)
+    result = Replay([ReplayJob(20, 8, 1, 100, 8)], [always], rules, opens).play(InOrder())
+    assert (result.last_hour, result.interruptions) == (28.0, 0)
 
 
 def test_spot_that_goes_loses_what_no_checkpoint_holds() -> None:

@@ -1,5 +1,6 @@
 """Which pool a piece of work takes, and why the others lost."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -61,6 +62,20 @@ def test_a_device_works_in_its_window_and_goes_on_in_the_next() -> None:
 def test_work_without_checkpoints_has_to_fit_in_one_window() -> None:
     assert choose_pool(PoolWork(8), [OFFICE], now=NOW)[0].why is Why.NEVER_DONE
     assert choose_pool(PoolWork(5), [OFFICE], now=NOW)[0].finish == NOW + timedelta(hours=10)
+
+
+@pytest.mark.parametrize("window", ["00:00-24:00", "08:00-08:00"])
+def test_windows_that_touch_are_one_opening(window: str) -> None:
+    """From 16:06 in Shanghai 8 h pass midnight: a machine that is always there need not stop for it."""
+    always = replace(OFFICE, window=window, speed=1.0)
+    at = NOW.replace(hour=8, minute=6)
+    [choice] = choose_pool(PoolWork(8), [always], now=at)
+    assert (choice.why, choice.finish) == (Why.TAKEN, at + timedelta(hours=8))
+    # The five days of a week are 120 h without a break, of which 30 are left now.
+    week = replace(always, days="mon-fri")
+    thursday = datetime(2026, 3, 5, 10, tzinfo=UTC)
+    assert choose_pool(PoolWork(60), [week], now=thursday)[0].hours == 60.0
+    assert choose_pool(PoolWork(130), [week], now=thursday)[0].why is Why.NEVER_DONE
 
 
 def test_what_is_busy_is_full_and_the_next_is_taken() -> None:
