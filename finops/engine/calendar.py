@@ -117,6 +117,20 @@ class Period:
         return self.start <= moment < self.end
 
 
+def joined(periods: Iterable[Period]) -> Iterator[Period]:
+    """Periods in order of their starts, those that touch or overlap as one."""
+    found: Period | None = None
+    for period in periods:
+        if found is not None and period.start <= found.end:
+            found = Period(found.start, max(found.end, period.end))
+            continue
+        if found is not None:
+            yield found
+        found = period
+    if found is not None:
+        yield found
+
+
 @dataclass(frozen=True, slots=True)
 class ClockWindow:
     """From `start` to `end` on the clock of `zone`, on the weekdays on which it *starts*.
@@ -169,16 +183,7 @@ class ClockWindow:
         """Stretches without a break that overlap [start, end), whole as far as its windows: windows that
         touch are one, so what is open all day does not close at midnight.
         """
-        found: Period | None = None
-        for period in self.between(start, end):
-            if found is not None and period.start <= found.end:
-                found = Period(found.start, max(found.end, period.end))
-                continue
-            if found is not None:
-                yield found
-            found = period
-        if found is not None:
-            yield found
+        return joined(self.between(start, end))
 
     def is_on(self, moment: datetime) -> bool:
         """Whether `moment` lies inside a window."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from finops.engine.calendar import DAY, ClockWindow, OpenSchedule, Period, schedule, zone_of
+from finops.engine.calendar import DAY, ClockWindow, OpenSchedule, Period, joined, schedule, zone_of
 
 START, STOP = "start", "stop"
 
@@ -101,17 +101,10 @@ class SwitchPlan:
             return
         zone = zone_of(self.clock.zone)
         day, last = (start - 9 * DAY).astimezone(zone).date(), (end + 2 * DAY).astimezone(zone).date()
-        joined: Period | None = None
+        found = []
         while day <= last:
             period = None if day in self.holidays else self.clock.on(day)
             day += DAY
-            if period is None:
-                continue
-            if joined is not None and period.start <= joined.end:
-                joined = Period(joined.start, max(joined.end, period.end))
-                continue
-            if joined is not None:
-                yield joined
-            joined = period
-        if joined is not None:
-            yield joined
+            if period is not None:
+                found.append(period)
+        yield from joined(found)
